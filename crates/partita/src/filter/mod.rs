@@ -1,0 +1,1 @@
+//! Filters over sets of keys: bits only, no files and no caches.

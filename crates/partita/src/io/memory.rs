@@ -1,0 +1,94 @@
+use std::path::{Path, PathBuf};
+
+use super::{RandomAccessFile, WritableFile};
+use crate::error::{Error, Result};
+
+/// A file that is a byte vector, for tests and for bytes that never reach a disk.
+#[derive(Debug)]
+pub struct MemoryFile {
+    bytes: Vec<u8>,
+    path: PathBuf,
+}
+
+impl MemoryFile {
+    /// A file of these bytes; `path` is only for messages.
+    pub fn new(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
+        Self { bytes, path: path.into() }
+    }
+}
+
+impl RandomAccessFile for MemoryFile {
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let found = usize::try_from(offset)
+            .ok()
+            .and_then(|start| self.bytes.get(start..start.checked_add(buf.len())?));
+        match found {
+            Some(found) => {
+                buf.copy_from_slice(found);
+                Ok(())
+            }
+            None => Err(Error::corruption(format!("file ends at {:#x}", self.bytes.len()))
+                .at(offset)
+                .with_len(buf.len() as u64)
+                .in_file(&self.path)),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// A new file in memory.
+///
+/// ```
+/// use partita::io::{MemoryWriter, RandomAccessFile, WritableFile};
+///
+/// let mut writer = MemoryWriter::new("x");
+/// writer.append(b"abc").unwrap();
+/// let file = writer.into_file();
+/// let mut buf = [0; 2];
+/// file.read_exact_at(1, &mut buf).unwrap();
+/// assert_eq!(&buf, b"bc");
+/// ```
+#[derive(Debug)]
+pub struct MemoryWriter {
+    bytes: Vec<u8>,
+    path: PathBuf,
+}
+
+impl MemoryWriter {
+    /// An empty file; `path` is only for messages.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { bytes: Vec::new(), path: path.into() }
+    }
+
+    /// What was written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// What was written, for reading.
+    pub fn into_file(self) -> MemoryFile {
+        MemoryFile::new(self.path, self.bytes)
+    }
+}
+
+impl WritableFile for MemoryWriter {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}

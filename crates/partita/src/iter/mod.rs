@@ -1,0 +1,1 @@
+//! What every iterator over internal keys can do.

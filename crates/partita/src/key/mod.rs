@@ -1,0 +1,19 @@
+//! The vocabulary of every layer: user keys, sequence numbers, value types, internal keys and their order.
+//!
+//! ```text
+//! internal key:  user key bytes | packed u64 LE
+//! packed:        seqno (56 bits) << 8 | value type (8 bits)
+//! order:         user key ascending by the comparator, then packed descending (newest first)
+//! ```
+
+mod comparator;
+mod internal_key;
+mod prefix;
+mod seqno;
+mod value_type;
+
+pub use comparator::{BYTEWISE_NAME, Comparator, KeyOrder, REVERSE_BYTEWISE_NAME};
+pub use internal_key::{InternalKey, PACKED_LEN, append_internal_key, pack};
+pub use prefix::{PrefixExtractor, PrefixTransform};
+pub use seqno::SeqNo;
+pub use value_type::ValueType;

@@ -1,0 +1,25 @@
+//! Partita: a storage engine that opens RocksDB databases.
+//!
+//! The modules stand in layers; each uses only those listed below it:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`table`] | SST files: reading, writing, iterating |
+//! | [`iter`] | what every iterator over internal keys can do |
+//! | [`filter`] | Bloom and Ribbon filters: bits only |
+//! | [`io`] | the seam to files: disk and memory |
+//! | [`options`] | how tables are written and read |
+//! | [`key`] | internal keys, sequence numbers, comparators |
+//! | [`util`] | integer coding, checksums, hashes, compression |
+//! | [`error`] | one error type that names file, offset and cause |
+
+pub mod error;
+pub mod filter;
+pub mod io;
+pub mod iter;
+pub mod key;
+pub mod options;
+pub mod table;
+pub mod util;
+
+pub use error::{Error, ErrorKind, Result};

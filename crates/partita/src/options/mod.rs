@@ -1,0 +1,1 @@
+//! Settings as values: how tables are written and read.

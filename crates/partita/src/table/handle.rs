@@ -1,0 +1,44 @@
+use crate::error::{Error, Result};
+use crate::util::coding::{Cursor, put_varint};
+
+/// Bytes after every block: compression type (u8) and checksum (u32 LE).
+pub const BLOCK_TRAILER_LEN: usize = 5;
+
+/// Where a block stands in its file.
+///
+/// ```text
+/// encoded: offset varint64 | size varint64
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BlockHandle {
+    /// Offset of the block's first byte in the file.
+    pub offset: u64,
+    /// Stored size in bytes, without the trailer.
+    pub size: u64,
+}
+
+impl BlockHandle {
+    /// The handle of no block.
+    pub const NULL: Self = Self { offset: 0, size: 0 };
+
+    /// Reads a handle from the cursor.
+    ///
+    /// * Errors: `Corruption` if the bytes end early or a number does not fit.
+    pub fn decode_from(cursor: &mut Cursor<'_>) -> Result<Self> {
+        match (cursor.varint64(), cursor.varint64()) {
+            (Some(offset), Some(size)) => Ok(Self { offset, size }),
+            _ => Err(Error::corruption("block handle: expected two varints")),
+        }
+    }
+
+    /// Appends the encoded handle.
+    pub fn encode_to(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.offset);
+        put_varint(out, self.size);
+    }
+
+    /// Offset just behind the block and its trailer, or `None` if that is no offset.
+    pub fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.size)?.checked_add(BLOCK_TRAILER_LEN as u64)
+    }
+}

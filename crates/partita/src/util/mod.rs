@@ -1,0 +1,4 @@
+//! Tools that know nothing of databases: integer coding, checksums, hashes, compression.
+
+pub mod checksum;
+pub mod coding;
