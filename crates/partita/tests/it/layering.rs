@@ -1,0 +1,77 @@
+//! Imports point down: a module names only modules that stand below it in ARCHITECTURE.md's picture.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The layers from top to bottom. Modules of one layer do not know each other.
+const LAYERS: &[&[&str]] =
+    &[&["table"], &["options"], &["iter", "filter"], &["io"], &["key"], &["util"], &["error"]];
+
+fn layer_of(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The top-level modules that `line` names as `crate::module`, in code, not in comments.
+fn modules_named(line: &str) -> Vec<&str> {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split("crate::")
+        .skip(1)
+        .map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap())
+        .collect()
+}
+
+/// Upward or sideways references in one file of `module`.
+fn violations(module: &str, name: &str, source: &str) -> Vec<String> {
+    let own = layer_of(module)
+        .unwrap_or_else(|| panic!("module `{module}` has no place in LAYERS: give it one"));
+    let mut found = Vec::new();
+    for (number, line) in source.lines().enumerate() {
+        for target in modules_named(line) {
+            let below = layer_of(target).is_some_and(|layer| layer > own);
+            if target != module && !below {
+                found.push(format!("{name}:{}: {module} names crate::{target}", number + 1));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn imports_point_down() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&src, &mut files);
+    let mut checked = 0;
+    let mut found = Vec::new();
+    for file in files {
+        let inside = file.strip_prefix(&src).unwrap();
+        let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
+        let module = first.trim_end_matches(".rs");
+        if module == "lib" {
+            continue;
+        }
+        let source = fs::read_to_string(&file).unwrap();
+        found.extend(violations(module, &inside.display().to_string(), &source));
+        checked += 1;
+    }
+    assert!(checked > 10, "only {checked} files found below {}", src.display());
+    assert!(found.is_empty(), "upward imports:\n{}", found.join("\n"));
+}
+
+#[test]
+fn an_upward_import_is_found() {
+    assert_eq!(violations("key", "x.rs", "use crate::table::BlockHandle;").len(), 1);
+    assert_eq!(violations("filter", "x.rs", "let i = crate::iter::next();").len(), 1);
+    assert!(violations("table", "x.rs", "use crate::key::SeqNo; // crate::db").is_empty());
+}
