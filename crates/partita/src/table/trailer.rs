@@ -1,0 +1,98 @@
+//! The bytes behind every block: how it is compressed, and its checksum.
+//!
+//! ```text
+//! | block as stored (size of its handle) || compression type | checksum |
+//! |                                      || u8               | u32 LE   |
+//! ```
+//!
+//! The checksum covers the stored bytes and the type byte. From format version 6 a context made from the file's base
+//! and the block's offset is added to it ([`context_modifier`]), so that a block read from the wrong place is noticed.
+
+use super::BLOCK_TRAILER_LEN;
+use crate::error::{Error, Result};
+use crate::util::checksum::{ChecksumType, context_modifier};
+
+/// How one file's blocks are checksummed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockChecksum {
+    /// The function.
+    pub checksum: ChecksumType,
+    /// The file's random base for context checksums; 0 before format version 6.
+    pub base_context: u32,
+}
+
+impl BlockChecksum {
+    /// The value stored for the block at `offset`.
+    ///
+    /// * `stored`: the block as it stands in the file, compressed or not.
+    /// * `compression`: the compression type byte that follows it.
+    pub fn compute(&self, offset: u64, stored: &[u8], compression: u8) -> u32 {
+        let plain = self.checksum.of_block(stored, compression);
+        plain.wrapping_add(context_modifier(self.base_context, offset))
+    }
+
+    /// The trailer of the block at `offset`.
+    pub fn trailer(&self, offset: u64, stored: &[u8], compression: u8) -> [u8; BLOCK_TRAILER_LEN] {
+        let [a, b, c, d] = self.compute(offset, stored, compression).to_le_bytes();
+        [compression, a, b, c, d]
+    }
+
+    /// Checks the block at `offset` against its trailer.
+    ///
+    /// With [`ChecksumType::None`] the stored value is not looked at, as in RocksDB.
+    ///
+    /// * Errors: `Corruption` that names both values; the caller adds offset, length and part.
+    pub fn verify(
+        &self,
+        offset: u64,
+        stored: &[u8],
+        trailer: [u8; BLOCK_TRAILER_LEN],
+    ) -> Result<()> {
+        if self.checksum == ChecksumType::None {
+            return Ok(());
+        }
+        let [compression, a, b, c, d] = trailer;
+        let found = u32::from_le_bytes([a, b, c, d]);
+        let computed = self.compute(offset, stored, compression);
+        if found == computed {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "{} stored {found:08x}, computed {computed:08x}",
+            self.checksum
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trailer_verifies_only_in_its_own_place() {
+        for checksum in &ChecksumType::ALL[1..] {
+            let plain = BlockChecksum { checksum: *checksum, base_context: 0 };
+            let trailer = plain.trailer(7, b"block", 4);
+            plain.verify(7, b"block", trailer).unwrap();
+            plain.verify(8, b"block", trailer).unwrap();
+            assert!(plain.verify(7, b"blocK", trailer).unwrap_err().is_corruption());
+            let mut retyped = trailer;
+            retyped[0] = 7;
+            assert!(plain.verify(7, b"block", retyped).unwrap_err().is_corruption());
+
+            let placed = BlockChecksum { base_context: 0x1234_5678, ..plain };
+            let trailer = placed.trailer(7, b"block", 4);
+            placed.verify(7, b"block", trailer).unwrap();
+            assert!(placed.verify(8, b"block", trailer).unwrap_err().is_corruption());
+        }
+    }
+
+    #[test]
+    fn without_a_checksum_the_trailer_holds_only_the_context() {
+        let none = BlockChecksum { checksum: ChecksumType::None, base_context: 0 };
+        assert_eq!(none.trailer(7, b"block", 4), [4, 0, 0, 0, 0]);
+        none.verify(7, b"block", [4, 1, 2, 3, 4]).unwrap();
+        let placed = BlockChecksum { base_context: 0xff, ..none };
+        assert_eq!(placed.trailer(0x100, b"block", 0), [0, 0xff, 1, 0, 0]);
+    }
+}
