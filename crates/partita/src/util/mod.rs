@@ -2,4 +2,5 @@
 
 pub mod checksum;
 pub mod coding;
+pub mod compression;
 pub mod hash;
