@@ -1,7 +1,11 @@
-//! Real databases written by RocksDB, with what RocksDB's own iterator returned.
+//! Real databases and tables written by RocksDB, with what RocksDB itself read from them.
 //!
 //! They stand packed in `crates/partita-testkit/golden` and are unpacked into a temporary directory that lives as
-//! long as the handle. `about.txt` of each says by which version and with which options it was made.
+//! long as the handle. [`GoldenDb::about`] and [`GoldenTable::about`] say how each was made.
+//!
+//! * Databases are by RocksDB 11.8.1; expected are the visible rows of its iterator.
+//! * Tables are single files by RocksDB 7.8.3 in every format up to version 5; expected are the internal entries that
+//!   `sst_dump` lists.
 //!
 //! ```
 //! use partita_testkit::golden;
@@ -15,6 +19,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -105,6 +110,81 @@ impl GoldenDb {
     }
 }
 
+/// A golden table: one SST file, unpacked.
+#[derive(Clone, Debug)]
+pub struct GoldenTable {
+    name: String,
+    dir: Arc<TempDir>,
+}
+
+/// All golden tables, sorted by name.
+///
+/// ```
+/// use partita_testkit::golden;
+///
+/// for table in golden::tables() {
+///     let entries = table.entries();
+///     assert!(entries.len() + table.range_deletions().len() > 0, "{} is empty", table.name());
+/// }
+/// ```
+pub fn tables() -> Vec<GoldenTable> {
+    let dir = Arc::new(tempfile::tempdir().expect("a temporary directory can be made"));
+    let archive = golden_dir().join("tables.tar.zst");
+    archive::unpack(&archive, dir.path())
+        .unwrap_or_else(|error| panic!("unpack {}: {error}", archive.display()));
+    let mut paths = list(dir.path());
+    paths.sort_unstable();
+    paths
+        .iter()
+        .map(|path| GoldenTable { name: file_name(path).to_owned(), dir: Arc::clone(&dir) })
+        .collect()
+}
+
+/// The golden table called `name`.
+///
+/// * Panics if there is none of that name; the message lists those there are.
+pub fn table(name: &str) -> GoldenTable {
+    let tables = tables();
+    tables.iter().find(|table| table.name == name).cloned().unwrap_or_else(|| {
+        let names: Vec<&str> = tables.iter().map(GoldenTable::name).collect();
+        panic!("no golden table {name:?}; there are {names:?}")
+    })
+}
+
+impl GoldenTable {
+    /// The table's name, which tells what is special about it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version that wrote it and its options, as RocksDB's option string.
+    pub fn about(&self) -> String {
+        let path = self.dir.path().join(&self.name).join("about.txt");
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Path of the SST file. It is a copy: tests may write to it.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join(&self.name).join("table.sst")
+    }
+
+    /// All point entries in table order: encoded internal keys with values.
+    pub fn entries(&self) -> Vec<Row> {
+        self.rows("entries.rows")
+    }
+
+    /// The range deletions as RocksDB's reader cuts them into pieces that do not overlap: user keys, start inclusive,
+    /// end exclusive, in order.
+    pub fn range_deletions(&self) -> Vec<Row> {
+        self.rows("range-deletions.rows")
+    }
+
+    fn rows(&self, file: &str) -> Vec<Row> {
+        read_rows(&self.dir.path().join(&self.name).join(file))
+            .unwrap_or_else(|error| panic!("golden table {}, {file}: {error}", self.name))
+    }
+}
+
 fn golden_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
 }
@@ -152,6 +232,19 @@ mod tests {
         }
         let tables: usize = databases.iter().map(|db| db.sst_paths().len()).sum();
         assert_eq!(tables, 47);
+    }
+
+    #[test]
+    fn every_golden_table_unpacks_with_its_entries() {
+        let tables = tables();
+        assert_eq!(tables.len(), 48);
+        for table in &tables {
+            assert!(table.about().starts_with("RocksDB 7.8.3\n"), "{}", table.name());
+            assert!(table.path().exists(), "{}", table.name());
+            let expected_ranges = matches!(table.name(), "ranges" | "only-ranges");
+            assert_eq!(!table.range_deletions().is_empty(), expected_ranges, "{}", table.name());
+            assert_eq!(table.entries().is_empty(), table.name() == "only-ranges");
+        }
     }
 
     #[test]
