@@ -1,0 +1,137 @@
+//! The part of `rocksdb/c.h` that is used here; equal in RocksDB 7.8 and 11.8.
+
+use std::ffi::{c_char, c_uchar, c_void};
+
+macro_rules! handles {
+    ($($name:ident),+ $(,)?) => {$(
+        #[repr(C)]
+        pub(crate) struct $name {
+            _opaque: [u8; 0],
+        }
+    )+};
+}
+
+handles! {
+    Db, Options, ReadOptions, WriteOptions, FlushOptions, EnvOptions, IngestOptions, Snapshot, Iter, WriteBatch,
+    SstFileWriter,
+}
+
+unsafe extern "C" {
+    pub(crate) fn rocksdb_free(pointer: *mut c_void);
+
+    pub(crate) fn rocksdb_options_create() -> *mut Options;
+    pub(crate) fn rocksdb_options_destroy(options: *mut Options);
+    pub(crate) fn rocksdb_get_options_from_string(
+        base: *const Options,
+        text: *const c_char,
+        out: *mut Options,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_readoptions_create() -> *mut ReadOptions;
+    pub(crate) fn rocksdb_readoptions_destroy(options: *mut ReadOptions);
+    pub(crate) fn rocksdb_readoptions_set_total_order_seek(options: *mut ReadOptions, on: c_uchar);
+    pub(crate) fn rocksdb_writeoptions_create() -> *mut WriteOptions;
+    pub(crate) fn rocksdb_writeoptions_destroy(options: *mut WriteOptions);
+    pub(crate) fn rocksdb_flushoptions_create() -> *mut FlushOptions;
+    pub(crate) fn rocksdb_flushoptions_destroy(options: *mut FlushOptions);
+    pub(crate) fn rocksdb_envoptions_create() -> *mut EnvOptions;
+    pub(crate) fn rocksdb_envoptions_destroy(options: *mut EnvOptions);
+    pub(crate) fn rocksdb_ingestexternalfileoptions_create() -> *mut IngestOptions;
+    pub(crate) fn rocksdb_ingestexternalfileoptions_destroy(options: *mut IngestOptions);
+
+    pub(crate) fn rocksdb_open(
+        options: *const Options,
+        path: *const c_char,
+        error: *mut *mut c_char,
+    ) -> *mut Db;
+    pub(crate) fn rocksdb_close(db: *mut Db);
+    pub(crate) fn rocksdb_write(
+        db: *mut Db,
+        options: *const WriteOptions,
+        batch: *mut WriteBatch,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_flush(db: *mut Db, options: *const FlushOptions, error: *mut *mut c_char);
+    pub(crate) fn rocksdb_get(
+        db: *mut Db,
+        options: *const ReadOptions,
+        key: *const c_char,
+        key_len: usize,
+        value_len: *mut usize,
+        error: *mut *mut c_char,
+    ) -> *mut c_char;
+    pub(crate) fn rocksdb_create_snapshot(db: *mut Db) -> *const Snapshot;
+    pub(crate) fn rocksdb_release_snapshot(db: *mut Db, snapshot: *const Snapshot);
+    pub(crate) fn rocksdb_ingest_external_file(
+        db: *mut Db,
+        files: *const *const c_char,
+        count: usize,
+        options: *const IngestOptions,
+        error: *mut *mut c_char,
+    );
+
+    pub(crate) fn rocksdb_create_iterator(db: *mut Db, options: *const ReadOptions) -> *mut Iter;
+    pub(crate) fn rocksdb_iter_destroy(iter: *mut Iter);
+    pub(crate) fn rocksdb_iter_valid(iter: *const Iter) -> c_uchar;
+    pub(crate) fn rocksdb_iter_seek_to_first(iter: *mut Iter);
+    pub(crate) fn rocksdb_iter_seek_to_last(iter: *mut Iter);
+    pub(crate) fn rocksdb_iter_next(iter: *mut Iter);
+    pub(crate) fn rocksdb_iter_prev(iter: *mut Iter);
+    pub(crate) fn rocksdb_iter_key(iter: *const Iter, len: *mut usize) -> *const c_char;
+    pub(crate) fn rocksdb_iter_value(iter: *const Iter, len: *mut usize) -> *const c_char;
+    pub(crate) fn rocksdb_iter_get_error(iter: *const Iter, error: *mut *mut c_char);
+
+    pub(crate) fn rocksdb_writebatch_create() -> *mut WriteBatch;
+    pub(crate) fn rocksdb_writebatch_destroy(batch: *mut WriteBatch);
+    pub(crate) fn rocksdb_writebatch_put(
+        batch: *mut WriteBatch,
+        key: *const c_char,
+        key_len: usize,
+        value: *const c_char,
+        value_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_merge(
+        batch: *mut WriteBatch,
+        key: *const c_char,
+        key_len: usize,
+        operand: *const c_char,
+        operand_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_delete(
+        batch: *mut WriteBatch,
+        key: *const c_char,
+        key_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_singledelete(
+        batch: *mut WriteBatch,
+        key: *const c_char,
+        key_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_delete_range(
+        batch: *mut WriteBatch,
+        start: *const c_char,
+        start_len: usize,
+        end: *const c_char,
+        end_len: usize,
+    );
+
+    pub(crate) fn rocksdb_sstfilewriter_create(
+        env: *const EnvOptions,
+        options: *const Options,
+    ) -> *mut SstFileWriter;
+    pub(crate) fn rocksdb_sstfilewriter_destroy(writer: *mut SstFileWriter);
+    pub(crate) fn rocksdb_sstfilewriter_open(
+        writer: *mut SstFileWriter,
+        path: *const c_char,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_sstfilewriter_put(
+        writer: *mut SstFileWriter,
+        key: *const c_char,
+        key_len: usize,
+        value: *const c_char,
+        value_len: usize,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_sstfilewriter_finish(writer: *mut SstFileWriter, error: *mut *mut c_char);
+}

@@ -1,0 +1,23 @@
+//! A small safe face of RocksDB's C API, and the matrix of tables that compatibility tests make with it.
+//!
+//! The same source serves RocksDB 7.8.3 (feature `system`: Debian's shared library) and 11.8.1 (feature `latest`: the
+//! `rocksdb` crate's static library): it uses only functions that both have, and sets every option through RocksDB's
+//! option strings.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`db`] | open, write, flush, ingest, iterate, get; writing external files |
+//! | [`matrix`] | which tables to make: every option that shapes a file |
+//! | [`shape`] | what to put into them |
+
+// Linked for its symbols only.
+#[cfg(feature = "latest")]
+use rocksdb as _;
+
+pub mod db;
+mod ffi;
+pub mod matrix;
+pub mod shape;
+
+/// A key and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
