@@ -1,0 +1,126 @@
+//! Blocks built here against blocks that RocksDB wrote.
+
+use super::*;
+
+/// The keys of `testdata/rocksdb-7.8.3.txt`.
+fn key(i: u32) -> Vec<u8> {
+    let mut key = format!("{:08x}", i * 7).into_bytes();
+    let mut tail = (u64::from(i) * u64::from(i) * 31 % 300) as u32;
+    if !i.is_multiple_of(5) {
+        tail %= 17;
+    }
+    key.extend((0..tail).rev().map(|rest| i.wrapping_add(rest) as u8));
+    key
+}
+
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// A line of the file: how the block is built, and what it must be.
+struct Golden {
+    policy: FilterPolicy,
+    format_version: u32,
+    entries: u32,
+    prefix_len: usize,
+    whole_keys: bool,
+    len: usize,
+    digest: u64,
+}
+
+fn golden() -> impl Iterator<Item = Golden> {
+    let lines = include_str!("testdata/rocksdb-7.8.3.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).map(|line| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [kind, bits, version, entries, prefix, whole, len, digest, _] = fields[..] else {
+            panic!("{line}");
+        };
+        let bits_per_key = bits.parse().unwrap();
+        Golden {
+            policy: match kind {
+                "bloom" => FilterPolicy::Bloom { bits_per_key },
+                _ => FilterPolicy::Ribbon { bits_per_key, bloom_before_level: -1 },
+            },
+            format_version: version.parse().unwrap(),
+            entries: entries.parse().unwrap(),
+            prefix_len: prefix.parse().unwrap(),
+            whole_keys: whole == "1",
+            len: len.parse().unwrap(),
+            digest: u64::from_str_radix(digest, 16).unwrap(),
+        }
+    })
+}
+
+impl Golden {
+    /// What theory says; legacy filters lose accuracy to their weak mixing, the more the larger the setting.
+    fn expected_rate(&self) -> f64 {
+        let bits = self.policy.effective_bits_per_key().unwrap();
+        let probes = bloom::sizing::probes(self.policy.millibits_per_key());
+        if self.format_version < 5 && matches!(self.policy, FilterPolicy::Bloom { .. }) {
+            let probes = legacy::probes(bits.round() as u32);
+            return 1.3 * bloom::sizing::false_positive_rate(bits, probes) + 0.003;
+        }
+        bloom::sizing::false_positive_rate(bits, probes)
+    }
+
+    fn build(&self, path: FilterImpl) -> Vec<u8> {
+        let mut builder =
+            FilterBuilder::new(&self.policy, self.format_version, FilterLevel::Unknown)
+                .unwrap()
+                .with_impl(path);
+        for key in (0..self.entries).map(key) {
+            match key.get(..self.prefix_len) {
+                None | Some([]) => builder.add_key(&key),
+                Some(prefix) if self.whole_keys => builder.add_key_and_prefix(&key, prefix),
+                Some(prefix) => builder.add_key(prefix),
+            }
+        }
+        let expected_len = builder.block_len();
+        let block = builder.finish();
+        assert_eq!(block.len(), expected_len);
+        block
+    }
+}
+
+#[test]
+fn blocks_are_those_of_rocksdb_bit_for_bit() {
+    let mut kinds = std::collections::HashSet::new();
+    for golden in golden() {
+        for path in FilterImpl::available() {
+            let block = golden.build(path);
+            let Golden { policy, format_version, entries, .. } = &golden;
+            let what = format!("{policy}, version {format_version}, {entries} keys, {path}");
+            assert_eq!(block.len(), golden.len, "{what}");
+            assert_eq!(fnv1a(&block), golden.digest, "{what}");
+            kinds.insert(
+                FilterMeta::parse(block.len(), *block.last_chunk().unwrap()).kind().as_str(),
+            );
+        }
+    }
+    assert_eq!(kinds.len(), 3);
+}
+
+#[test]
+fn added_keys_are_found_and_few_others() {
+    for golden in golden().filter(|golden| golden.entries <= 10_000 && golden.whole_keys) {
+        let filter = Filter::parse(&golden.build(FilterImpl::best()));
+        for key in (0..golden.entries).map(key) {
+            assert!(filter.may_contain(&KeyHash::new(&key)), "{}: {key:?}", golden.policy);
+        }
+        let expected_rate = golden.expected_rate();
+        let outside = 20_000;
+        let found = (0..outside)
+            .filter(|i| filter.may_contain(&KeyHash::new(format!("outside {i}").as_bytes())))
+            .count() as f64;
+        let expected = expected_rate * f64::from(outside);
+        assert!(
+            found <= expected * 1.2 + 4.0 * expected.sqrt() + 3.0,
+            "{}, version {}, {} keys: {found} of {outside}, expected {expected}",
+            golden.policy,
+            golden.format_version,
+            golden.entries
+        );
+    }
+}
