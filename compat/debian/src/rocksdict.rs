@@ -1,0 +1,86 @@
+//! The Python wheel `rocksdict` (RocksDB 9.8.4) as a reader of external files.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use partita_compat_rocks::Row;
+use partita_testkit::archive;
+
+/// A table with the rows that a database must show after ingesting it.
+#[derive(Clone, Debug)]
+pub struct Ingestion {
+    /// Path of the table.
+    pub table: PathBuf,
+    /// The visible rows, in key order.
+    pub expected: Vec<Row>,
+}
+
+/// Ingests each table into a database of its own, reads it forward, backward and key by key, and says for each what
+/// is wrong, if anything.
+///
+/// * Panics if Python or the wheel is not installed.
+pub fn ingest_all(ingestions: &[Ingestion]) -> Vec<Result<(), String>> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ingest.py");
+    let scratch = tempfile::tempdir().expect("a temporary directory can be made");
+    let mut input = String::new();
+    for (i, ingestion) in ingestions.iter().enumerate() {
+        let rows = scratch.path().join(i.to_string());
+        fs::write(&rows, archive::encode_rows(&ingestion.expected)).expect("rows can be written");
+        input += &format!("{}\t{}\n", ingestion.table.display(), rows.display());
+    }
+    let mut python = Command::new("python3")
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("python3 cannot be started: {error}"));
+    let mut stdin = python.stdin.take().expect("standard input was asked for");
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = python.wait_with_output().expect("python3 can be waited for");
+    // If the script died early its own message says more than the broken pipe.
+    let _ = writer.join();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !stderr.contains("No module named 'rocksdict'"),
+        "the Python wheel rocksdict is not installed: run .ci/install-oracles"
+    );
+    assert!(output.status.success(), "ingest.py failed: {stderr}");
+    let answers: Vec<_> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| if line.starts_with("ok ") { Ok(()) } else { Err(line.to_owned()) })
+        .collect();
+    assert_eq!(
+        answers.len(),
+        ingestions.len(),
+        "ingest.py answered for some tables only: {stderr}"
+    );
+    answers
+}
+
+#[cfg(test)]
+mod tests {
+    use partita_compat_rocks::db::write_external_file;
+    use partita_compat_rocks::shape::Shape;
+
+    use super::*;
+
+    #[test]
+    fn equal_rows_are_accepted_and_different_ones_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let table = dir.path().join("x.sst");
+        let rows = Shape::Binary.rows(100);
+        write_external_file(&table, "", &rows).unwrap();
+        let with_rows = |expected| Ingestion { table: table.clone(), expected };
+        let mut fewer = rows.clone();
+        fewer.pop();
+        let mut other = rows.clone();
+        other[50].1.push(b'!');
+        let answers = ingest_all(&[with_rows(rows), with_rows(fewer), with_rows(other)]);
+        assert_eq!(answers[0], Ok(()));
+        assert!(answers[1].is_err());
+        assert!(answers[2].is_err());
+    }
+}
