@@ -1,12 +1,46 @@
 //! SST files (block-based tables): reading, writing and iterating.
+//!
+//! ```text
+//! | data blocks | filter | index | dictionary | range deletions | properties | metaindex || footer |
+//! ```
+//!
+//! A reader finds everything from the end: the footer has the metaindex, the metaindex has the rest. Reading goes down
+//! through [`TableReader`] (`reader.rs`), the filter and the index, `fetch.rs` and [`block`]. The format, byte by byte,
+//! with its versions: `docs/format/sst.md`.
 
+pub mod block;
+mod blocks;
+mod fetch;
+mod filter_reader;
 mod footer;
 mod handle;
+mod index;
+mod iter;
+mod lookup;
 pub mod metaindex;
+mod open;
+mod pinned;
 pub mod properties;
+mod range_tombstones;
+mod read_context;
+mod reader;
+mod role;
 mod trailer;
+mod verify;
+mod verify_entries;
 
+pub use blocks::BlockInfo;
 pub use footer::{FOOTER_LEN_MAX, FORMAT_VERSION_MAX, Footer};
 pub use handle::{BLOCK_TRAILER_LEN, BlockHandle};
+pub use iter::TableIter;
+pub use lookup::{FoundEntry, LookupKey};
+pub use metaindex::Metaindex;
+pub use open::ReaderOptions;
+pub use pinned::PinnedBytes;
 pub use properties::TableProperties;
+pub use range_tombstones::{RangeTombstone, RangeTombstones};
+pub use read_context::ReadContext;
+pub use reader::{FilterStatus, TableReader, Versions};
+pub use role::{BlockRole, PerRole};
 pub use trailer::BlockChecksum;
+pub use verify::{VerifyReport, verify_table};

@@ -2,3 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod layering;
+
+mod golden_tables;
+mod table_check;
+mod table_damage;

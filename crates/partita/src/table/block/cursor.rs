@@ -1,0 +1,259 @@
+use std::ops::Range;
+
+use super::search::{Hit, Scan, Target};
+use super::{Block, Format, damaged_entry};
+use crate::error::{Error, Result};
+use crate::key::KeyOrder;
+
+/// A position in a block, with the key there put together.
+///
+/// The cursor holds no reference: each move names the block, which must be the same until the next `seek`. After an
+/// error or a move over either end it is not valid and stands nowhere.
+#[derive(Clone, Debug)]
+pub struct BlockCursor<F: Format> {
+    key: Vec<u8>,
+    valid: bool,
+    /// Offset of the entry; its interval is `next_interval - 1`.
+    at: usize,
+    value: Range<usize>,
+    state: F::State,
+    /// Offset of the entry behind it.
+    next: usize,
+    /// First restart point that is not before `next`, and its offset.
+    next_interval: usize,
+    next_restart: usize,
+}
+
+impl<F: Format> Default for BlockCursor<F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<F: Format> BlockCursor<F> {
+    /// A cursor that stands nowhere.
+    pub fn new() -> Self {
+        Self {
+            key: Vec::new(),
+            valid: false,
+            at: 0,
+            value: 0..0,
+            state: F::State::default(),
+            next: 0,
+            next_interval: 0,
+            next_restart: 0,
+        }
+    }
+
+    /// Whether the cursor stands on an entry.
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        self.valid
+    }
+
+    /// The key there. Only while valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        debug_assert!(self.valid);
+        &self.key
+    }
+
+    /// Where the value there stands in the block. Only while valid.
+    #[inline]
+    pub fn value_range(&self) -> Range<usize> {
+        debug_assert!(self.valid);
+        self.value.clone()
+    }
+
+    /// The value there. Only while valid.
+    #[inline]
+    pub fn value<'b>(&self, block: &'b Block<F>) -> &'b [u8] {
+        block.bytes.get(self.value_range()).unwrap_or_default()
+    }
+
+    /// What the entry means besides its bytes: of an index block, its handle. Only while valid.
+    #[inline]
+    pub fn state(&self) -> &F::State {
+        debug_assert!(self.valid);
+        &self.state
+    }
+
+    /// Leaves the block: the cursor stands nowhere.
+    pub fn reset(&mut self) {
+        self.valid = false;
+    }
+
+    /// Moves to the first entry.
+    pub fn seek_to_first(&mut self, block: &Block<F>) -> Result<()> {
+        self.jump(block, 0);
+        self.step(block)
+    }
+
+    /// Moves to the last entry.
+    pub fn seek_to_last(&mut self, block: &Block<F>) -> Result<()> {
+        if block.is_empty() {
+            self.valid = false;
+            return Ok(());
+        }
+        self.jump(block, block.layout.restart_count - 1);
+        self.walk_to_end(block, block.layout.keys_end)
+    }
+
+    /// Moves to the first entry that is not before `target`, which has the form of the block's keys.
+    ///
+    /// * `order`: the order that the block was parsed with.
+    pub fn seek(&mut self, block: &Block<F>, order: &KeyOrder, target: &[u8]) -> Result<()> {
+        self.valid = false;
+        if block.is_empty() {
+            return Ok(());
+        }
+        let split = block.target(target)?;
+        if block.directory.is_some() {
+            match block.scan_bytewise(block.interval_of(order, split), split)? {
+                Scan::Hit(hit) => {
+                    self.land(block, hit, target);
+                    return Ok(());
+                }
+                Scan::PastEnd => return Ok(()),
+                Scan::NeedsKeys => {}
+            }
+        }
+        self.seek_walking(block, order, split)
+    }
+
+    /// Moves to the last entry that is not behind `target`.
+    pub fn seek_for_prev(
+        &mut self,
+        block: &Block<F>,
+        order: &KeyOrder,
+        target: &[u8],
+    ) -> Result<()> {
+        self.seek(block, order, target)?;
+        if !self.valid {
+            return self.seek_to_last(block);
+        }
+        let found = block.target(&self.key)?;
+        let target = block.target(target)?;
+        if found.packed == target.packed && order.compare(found.user_key, target.user_key).is_eq() {
+            return Ok(());
+        }
+        self.prev(block)
+    }
+
+    /// Moves to the next entry. Only while valid.
+    #[inline]
+    pub fn next(&mut self, block: &Block<F>) -> Result<()> {
+        debug_assert!(self.valid);
+        self.step(block)
+    }
+
+    /// Moves to the entry before. Only while valid.
+    ///
+    /// Cost: the entries of one restart interval up to there.
+    pub fn prev(&mut self, block: &Block<F>) -> Result<()> {
+        debug_assert!(self.valid);
+        let end = self.at;
+        let mut interval = self.next_interval.saturating_sub(1);
+        if block.restart(interval) == end {
+            let Some(before) = interval.checked_sub(1) else {
+                self.valid = false;
+                return Ok(());
+            };
+            interval = before;
+        }
+        self.jump(block, interval);
+        self.walk_to_end(block, end)
+    }
+
+    /// Seeks by putting each key together on the way: for all orders, and for keys that share packed bytes.
+    pub(super) fn seek_walking(
+        &mut self,
+        block: &Block<F>,
+        order: &KeyOrder,
+        target: Target<'_>,
+    ) -> Result<()> {
+        self.jump(block, block.interval_of(order, target));
+        loop {
+            self.step(block)?;
+            if !self.valid {
+                return Ok(());
+            }
+            let found = block.target(&self.key)?;
+            let relation = order
+                .compare(found.user_key, target.user_key)
+                .then_with(|| target.packed.cmp(&found.packed));
+            if relation.is_ge() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Stands before restart point `interval`; the next step goes to it.
+    fn jump(&mut self, block: &Block<F>, interval: usize) {
+        self.key.clear();
+        self.valid = false;
+        self.state = F::State::default();
+        self.next_interval = interval;
+        self.next_restart = block.restart_or_end(interval);
+        self.next = self.next_restart;
+    }
+
+    /// Takes over a position found without putting keys together. The key starts like the target.
+    fn land(&mut self, block: &Block<F>, hit: Hit<F>, target: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(&target[..hit.entry.shared]);
+        self.key.extend_from_slice(&block.bytes[hit.entry.key_at..hit.entry.key_end]);
+        self.valid = true;
+        self.at = hit.at;
+        self.value = hit.entry.value_at..hit.entry.value_end;
+        self.state = hit.state;
+        self.next = hit.entry.next;
+        self.next_interval = hit.interval + 1;
+        self.next_restart = block.restart_or_end(self.next_interval);
+    }
+
+    /// Steps until the entry that ends at `end`.
+    fn walk_to_end(&mut self, block: &Block<F>, end: usize) -> Result<()> {
+        while self.next < end {
+            self.step(block)?;
+        }
+        if self.valid && self.next == end {
+            return Ok(());
+        }
+        self.valid = false;
+        Err(damaged_entry(self.at))
+    }
+
+    #[inline]
+    fn step(&mut self, block: &Block<F>) -> Result<()> {
+        self.valid = false;
+        let at = self.next;
+        if at >= block.layout.keys_end {
+            return Ok(());
+        }
+        let restart = at == self.next_restart;
+        if restart {
+            self.next_interval += 1;
+            self.next_restart = block.restart_or_end(self.next_interval);
+        } else if at > self.next_restart {
+            return Err(Error::corruption(format!(
+                "entry before {at:#x} in the block runs over the restart point at {:#x}",
+                self.next_restart
+            )));
+        }
+        let Some(entry) = block.decode(at, restart, &mut self.state) else {
+            return Err(damaged_entry(at));
+        };
+        let own = &block.bytes[entry.key_at..entry.key_end];
+        if entry.shared > self.key.len() || entry.shared + own.len() < block.format.packed_len() {
+            return Err(damaged_entry(at));
+        }
+        self.key.truncate(entry.shared);
+        self.key.extend_from_slice(own);
+        self.at = at;
+        self.value = entry.value_at..entry.value_end;
+        self.next = entry.next;
+        self.valid = true;
+        Ok(())
+    }
+}

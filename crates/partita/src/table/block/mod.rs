@@ -1,0 +1,189 @@
+//! Blocks: sorted entries with prefix-compressed keys, parsed once into objects that own their bytes.
+//!
+//! ```text
+//! | entry 0 | ... | entry k | [values] | restart 0 | ... | restart n-1 | [hash index] | [values offset] |   word   |
+//! |                         |          |<--------- u32 LE each ------->| u8 each, u16 | u32 LE          |  u32 LE  |
+//!
+//! word:  bits 0..27 n | 28 values stand apart | 29 keys are evenly spaced (a hint) | 30 reserved, 0 | 31 hash index
+//! ```
+//!
+//! * Entry encodings: [`DataFormat`], [`IndexFormat`].
+//! * `restart i` is the offset of an entry that shares nothing with the key before it. [`Block::parse_data`] and
+//!   [`Block::parse_index`] check all of them, so that a search can trust them.
+//! * An empty block has one restart point, 0, or none.
+//! * The hash index (`u8` buckets by hash of the user key, then their number) is skipped: the directory of restart
+//!   keys that is built here finds a key in fewer steps, and knows no collisions.
+//! * A reader accepts any bytes: each bound is checked, and a violation is `Corruption`. Entries between restart
+//!   points are checked as a walk reaches them.
+//!
+//! A block is searched by [`Block::find`] or walked by a [`BlockCursor`], which holds no reference to it; an iterator
+//! keeps both. All methods may be called by any number of threads.
+
+mod cursor;
+mod directory;
+mod format;
+mod layout;
+pub(crate) mod prefix;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub use cursor::BlockCursor;
+pub use format::{DataFormat, EntryAt, Format, IndexFormat, IndexValue};
+pub use search::Found;
+
+use directory::Directory;
+use layout::Layout;
+
+use crate::error::{Error, Result};
+use crate::key::KeyOrder;
+
+/// A data block, or a meta block built like one.
+pub type DataBlock = Block<DataFormat>;
+/// An index block: all of an index, one partition of it, or a top level.
+pub type IndexBlock = Block<IndexFormat>;
+
+/// A block's contents with its restart points checked and made ready for search.
+pub struct Block<F: Format> {
+    /// Up to the restart array the entries; behind it what the layout says.
+    bytes: Box<[u8]>,
+    layout: Layout,
+    format: F,
+    directory: Option<Directory>,
+}
+
+impl DataBlock {
+    /// Parses a block of internal keys: data and range deletions.
+    pub fn parse_data(contents: Vec<u8>, order: &KeyOrder) -> Result<Self> {
+        Self::parse_as_data(contents, order, true)
+    }
+
+    /// Parses a block of plain keys in bytewise order: metaindex and properties.
+    pub fn parse_meta(contents: Vec<u8>) -> Result<Self> {
+        Self::parse_as_data(contents, &KeyOrder::Bytewise, false)
+    }
+
+    fn parse_as_data(contents: Vec<u8>, order: &KeyOrder, internal_keys: bool) -> Result<Self> {
+        let layout = Layout::parse(&contents)?;
+        let format = DataFormat { internal_keys, separated_values: layout.separated_values };
+        Self::new(contents, layout, format, order)
+    }
+
+    /// Whether the block carries a hash index.
+    pub fn has_hash_index(&self) -> bool {
+        self.layout.hash_index
+    }
+
+    /// Whether keys and values stand apart.
+    pub fn has_separated_values(&self) -> bool {
+        self.layout.separated_values
+    }
+}
+
+impl IndexBlock {
+    /// Parses an index block.
+    pub fn parse_index(contents: Vec<u8>, format: IndexFormat, order: &KeyOrder) -> Result<Self> {
+        let layout = Layout::parse(&contents)?;
+        if layout.separated_values || layout.hash_index {
+            return Err(Error::corruption("index block in a layout that only data blocks have"));
+        }
+        Self::new(contents, layout, format, order)
+    }
+}
+
+impl<F: Format> Block<F> {
+    fn new(contents: Vec<u8>, layout: Layout, format: F, order: &KeyOrder) -> Result<Self> {
+        let mut block = Self { bytes: contents.into(), layout, format, directory: None };
+        block.check_restarts()?;
+        if matches!(order, KeyOrder::Bytewise) {
+            let packed_len = block.format.packed_len();
+            let keys = (0..layout.restart_count).map(|index| {
+                let key = block.restart_key(index);
+                &key[..key.len() - packed_len]
+            });
+            block.directory = Some(Directory::new(keys, layout.restart_count));
+        }
+        Ok(block)
+    }
+
+    /// Each restart point must be the start of a whole entry that shares nothing, and they must ascend from 0.
+    fn check_restarts(&self) -> Result<()> {
+        let mut previous = None;
+        for index in 0..self.layout.restart_count {
+            let at = self.restart(index);
+            let ascends = previous.map_or(at == 0, |previous| at > previous);
+            let entry = self.decode(at, true, &mut F::State::default());
+            let whole = entry.is_some_and(|entry| {
+                entry.shared == 0 && entry.key_end - entry.key_at >= self.format.packed_len()
+            });
+            if !ascends || !whole {
+                return Err(Error::corruption(format!(
+                    "restart point {index} of {} at {at:#x} in the block is not a whole entry in its place",
+                    self.layout.restart_count
+                )));
+            }
+            previous = Some(at);
+        }
+        Ok(())
+    }
+
+    /// Whether the block has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.layout.restart_count == 0
+    }
+
+    /// Number of restart points.
+    pub fn restart_count(&self) -> usize {
+        self.layout.restart_count
+    }
+
+    /// Bytes of the contents.
+    pub fn contents_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes that the block holds in memory, itself included.
+    pub fn memory_bytes(&self) -> usize {
+        let directory = self.directory.as_ref().map_or(0, Directory::heap_bytes);
+        size_of::<Self>() + self.bytes.len() + directory
+    }
+
+    /// Offset of restart point `index`, which must be below the count.
+    #[inline]
+    fn restart(&self, index: usize) -> usize {
+        let at = self.layout.restarts_at + 4 * index;
+        match self.bytes.get(at..).and_then(<[u8]>::first_chunk::<4>) {
+            Some(offset) => u32::from_le_bytes(*offset) as usize,
+            None => usize::MAX,
+        }
+    }
+
+    /// The whole key at restart point `index`.
+    fn restart_key(&self, index: usize) -> &[u8] {
+        match self.decode(self.restart(index), true, &mut F::State::default()) {
+            Some(entry) => &self.bytes[entry.key_at..entry.key_end],
+            None => unreachable!("restart points were checked when the block was parsed"),
+        }
+    }
+
+    #[inline]
+    fn decode(&self, at: usize, restart: bool, state: &mut F::State) -> Option<EntryAt> {
+        let contents = &self.bytes[..self.layout.restarts_at];
+        self.format.decode(contents, self.layout.keys_end, at, restart, state)
+    }
+}
+
+impl<F: Format> std::fmt::Debug for Block<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Block")
+            .field("len", &self.bytes.len())
+            .field("layout", &self.layout)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn damaged_entry(at: usize) -> Error {
+    Error::corruption(format!("entry at {at:#x} in the block runs over its bounds"))
+}

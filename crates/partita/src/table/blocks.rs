@@ -1,0 +1,54 @@
+use super::index::IndexCursor;
+use super::metaindex::{self, role_of};
+use super::{BlockHandle, BlockRole, ReadContext, TableReader};
+use crate::error::Result;
+
+/// A block of a table: what it is for and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// What it is for.
+    pub role: BlockRole,
+    /// Where it stands.
+    pub handle: BlockHandle,
+}
+
+impl TableReader {
+    /// All blocks of the table in the order of the file.
+    ///
+    /// * Errors: `Corruption` if a part of the index is damaged; [`verify_table`](super::verify_table) goes on then.
+    /// * Cost: the whole index is read, no data block and no filter.
+    pub fn blocks(&self, ctx: &mut ReadContext) -> Result<Vec<BlockInfo>> {
+        let mut blocks = self.meta_blocks();
+        if self.two_level_index {
+            let partitions = self.index.handles().iter();
+            blocks.extend(partitions.map(|&handle| BlockInfo { role: self.index_role(), handle }));
+        }
+        let mut cursor = IndexCursor::default();
+        cursor.seek_to_first(self, ctx)?;
+        while let Some(value) = cursor.entry() {
+            blocks.push(BlockInfo { role: BlockRole::Data, handle: value.handle });
+            cursor.next(self, ctx)?;
+        }
+        blocks.sort_by_key(|block| block.handle.offset);
+        Ok(blocks)
+    }
+
+    /// The blocks that the footer, the metaindex and the filter's top level name.
+    fn meta_blocks(&self) -> Vec<BlockInfo> {
+        let named =
+            self.metaindex.iter().filter(|(name, _)| *name != metaindex::INDEX).map(
+                |(name, handle)| BlockInfo { role: role_of(name, self.two_level_index), handle },
+            );
+        let mut blocks: Vec<BlockInfo> = named.collect();
+        blocks.push(BlockInfo { role: BlockRole::Metaindex, handle: self.footer.metaindex });
+        let role = role_of(metaindex::INDEX, self.two_level_index);
+        blocks.push(BlockInfo { role, handle: self.index_handle });
+        let role = self.filter.piece_role();
+        if let Some(pieces) = &self.filter.pieces
+            && role == BlockRole::FilterPartition
+        {
+            blocks.extend(pieces.handles().iter().map(|&handle| BlockInfo { role, handle }));
+        }
+        blocks
+    }
+}

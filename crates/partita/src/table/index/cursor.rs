@@ -1,0 +1,125 @@
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::key::InternalKey;
+use crate::table::block::{BlockCursor, IndexBlock, IndexFormat, IndexValue};
+use crate::table::{ReadContext, TableReader};
+
+/// A position in a table's index, over all partitions.
+///
+/// Which partition is loaded is known from one field that only `load` changes, together with the partition itself, so
+/// the position cannot disagree with what was read.
+#[derive(Debug, Default)]
+pub(crate) struct IndexCursor {
+    loaded: Option<(usize, Arc<IndexBlock>)>,
+    cursor: BlockCursor<IndexFormat>,
+}
+
+impl IndexCursor {
+    /// The entry there, if the cursor stands on one.
+    pub(crate) fn entry(&self) -> Option<&IndexValue> {
+        self.cursor.is_valid().then(|| self.cursor.state())
+    }
+
+    pub(crate) fn seek_to_first(
+        &mut self,
+        table: &TableReader,
+        ctx: &mut ReadContext,
+    ) -> Result<()> {
+        self.first_from(table, 0, ctx)
+    }
+
+    pub(crate) fn seek_to_last(
+        &mut self,
+        table: &TableReader,
+        ctx: &mut ReadContext,
+    ) -> Result<()> {
+        self.last_before(table, table.index().len(), ctx)
+    }
+
+    /// Moves to the first entry that is not before `target`.
+    pub(crate) fn seek(
+        &mut self,
+        table: &TableReader,
+        target: InternalKey<'_>,
+        encoded: &[u8],
+        ctx: &mut ReadContext,
+    ) -> Result<()> {
+        self.cursor.reset();
+        let order = table.key_order();
+        let at = table.index().locate(order, target.user_key, target.packed());
+        if !self.load(table, at, ctx)? {
+            return Ok(());
+        }
+        if let Some((_, block)) = &self.loaded {
+            let target = if table.index_format().user_keys { target.user_key } else { encoded };
+            self.cursor.seek(block, order, target).map_err(|error| table.place_index(error, at))?;
+        }
+        if self.cursor.is_valid() {
+            return Ok(());
+        }
+        // The separator of the top level promised an entry; take the next one there is.
+        self.first_from(table, at + 1, ctx)
+    }
+
+    /// Moves to the next entry. Only on an entry.
+    pub(crate) fn next(&mut self, table: &TableReader, ctx: &mut ReadContext) -> Result<()> {
+        let Some((at, block)) = &self.loaded else { return Ok(()) };
+        let at = *at;
+        self.cursor.next(block).map_err(|error| table.place_index(error, at))?;
+        if self.cursor.is_valid() { Ok(()) } else { self.first_from(table, at + 1, ctx) }
+    }
+
+    /// Moves to the entry before. Only on an entry.
+    pub(crate) fn prev(&mut self, table: &TableReader, ctx: &mut ReadContext) -> Result<()> {
+        let Some((at, block)) = &self.loaded else { return Ok(()) };
+        let at = *at;
+        self.cursor.prev(block).map_err(|error| table.place_index(error, at))?;
+        if self.cursor.is_valid() { Ok(()) } else { self.last_before(table, at, ctx) }
+    }
+
+    /// Moves to the first entry of partition `at`, or of the next one that has any.
+    fn first_from(&mut self, table: &TableReader, at: usize, ctx: &mut ReadContext) -> Result<()> {
+        self.cursor.reset();
+        for at in at..table.index().len() {
+            self.load(table, at, ctx)?;
+            if let Some((_, block)) = &self.loaded {
+                self.cursor.seek_to_first(block).map_err(|error| table.place_index(error, at))?;
+            }
+            if self.cursor.is_valid() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves to the last entry of the last partition before `end` that has any.
+    fn last_before(
+        &mut self,
+        table: &TableReader,
+        end: usize,
+        ctx: &mut ReadContext,
+    ) -> Result<()> {
+        self.cursor.reset();
+        for at in (0..end).rev() {
+            self.load(table, at, ctx)?;
+            if let Some((_, block)) = &self.loaded {
+                self.cursor.seek_to_last(block).map_err(|error| table.place_index(error, at))?;
+            }
+            if self.cursor.is_valid() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes partition `at` the loaded one. Returns whether there is such a partition.
+    fn load(&mut self, table: &TableReader, at: usize, ctx: &mut ReadContext) -> Result<bool> {
+        if self.loaded.as_ref().is_some_and(|(loaded, _)| *loaded == at) {
+            return Ok(true);
+        }
+        self.loaded = None;
+        self.loaded = table.index_partition(at, ctx)?.map(|block| (at, Arc::clone(block)));
+        Ok(self.loaded.is_some())
+    }
+}

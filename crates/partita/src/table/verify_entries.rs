@@ -1,0 +1,138 @@
+use std::sync::Arc;
+
+use super::block::{BlockCursor, DataBlock, IndexFormat};
+use super::verify::IndexEntry;
+use super::{LookupKey, ReadContext, TableReader};
+use crate::error::{Error, Result};
+use crate::key::{InternalKey, KeyOrder};
+
+/// Checks entries against each other, against the index and against the filter, block after block.
+pub(super) struct EntryChecker {
+    /// `None` if the table does not open; then only the entries themselves are checked.
+    reader: Option<Arc<TableReader>>,
+    format: IndexFormat,
+    /// The last key so far; empty before the first.
+    last: Vec<u8>,
+    /// The separator behind the last block.
+    separator: Option<Vec<u8>>,
+    entries: u64,
+}
+
+impl EntryChecker {
+    pub(super) fn new(reader: Option<Arc<TableReader>>, format: IndexFormat) -> Self {
+        Self { reader, format, last: Vec::new(), separator: None, entries: 0 }
+    }
+
+    /// Entries counted so far.
+    pub(super) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// A block could not be read.
+    pub(super) fn skip_block(&mut self) {
+        self.separator = None;
+    }
+
+    /// Checks a block that the index names in `entry`.
+    pub(super) fn check_block(&mut self, block: &DataBlock, entry: &IndexEntry) -> Result<()> {
+        let mut cursor = BlockCursor::new();
+        let mut first = true;
+        cursor.seek_to_first(block)?;
+        while cursor.is_valid() {
+            let key = InternalKey::decode(cursor.key())?;
+            if !key.value_type.is_point() {
+                return Err(Error::corruption(format!("entry of type {}", key.value_type)));
+            }
+            self.entries += 1;
+            self.check_order(cursor.key())?;
+            if first {
+                self.check_start(cursor.key(), entry)?;
+                first = false;
+            }
+            self.check_filter(key)?;
+            self.last.clear();
+            self.last.extend_from_slice(cursor.key());
+            cursor.next(block)?;
+        }
+        if first {
+            return Err(Error::corruption("the block has no entries"));
+        }
+        self.check_end(entry)
+    }
+
+    fn order(&self) -> Option<&KeyOrder> {
+        self.reader.as_ref().map(|reader| reader.key_order())
+    }
+
+    fn check_order(&self, key: &[u8]) -> Result<()> {
+        let Some(order) = self.order() else { return Ok(()) };
+        if !self.last.is_empty() && order.compare_internal(&self.last, key).is_ge() {
+            return Err(Error::corruption(format!(
+                "key {key:02x?} stands behind {:02x?}, which is not before it",
+                self.last
+            )));
+        }
+        Ok(())
+    }
+
+    /// The first key is behind the separator before the block, and is the one the index holds, if it holds one.
+    fn check_start(&self, key: &[u8], entry: &IndexEntry) -> Result<()> {
+        if entry.first_key.as_ref().is_some_and(|first_key| first_key != key) {
+            return Err(Error::corruption(format!(
+                "the block starts with {key:02x?}, the index says {:02x?}",
+                entry.first_key
+            )));
+        }
+        if let Some(separator) = &self.separator
+            && self.compare_to_separator(key, separator).is_some_and(std::cmp::Ordering::is_le)
+        {
+            return Err(Error::corruption(format!(
+                "the block starts with {key:02x?}, not behind the separator {separator:02x?} before it"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The last key is not behind the block's separator.
+    fn check_end(&mut self, entry: &IndexEntry) -> Result<()> {
+        self.separator = Some(entry.separator.clone());
+        if self
+            .compare_to_separator(&self.last, &entry.separator)
+            .is_some_and(std::cmp::Ordering::is_gt)
+        {
+            return Err(Error::corruption(format!(
+                "the block ends with {:02x?}, behind its separator {:02x?}",
+                self.last, entry.separator
+            )));
+        }
+        Ok(())
+    }
+
+    fn compare_to_separator(&self, key: &[u8], separator: &[u8]) -> Option<std::cmp::Ordering> {
+        let order = self.order()?;
+        if !self.format.user_keys {
+            return Some(order.compare_internal(key, separator));
+        }
+        let user_key = InternalKey::decode(key).ok()?.user_key;
+        Some(order.compare(user_key, separator))
+    }
+
+    fn check_filter(&self, key: InternalKey<'_>) -> Result<()> {
+        let Some(reader) = &self.reader else { return Ok(()) };
+        let lookup = LookupKey::new(key.user_key, key.seqno);
+        let mut ctx = ReadContext::default();
+        if !reader.may_contain(&lookup, &mut ctx)? {
+            return Err(Error::corruption(format!(
+                "the filter rules out {:02x?}, which is in the block",
+                key.user_key
+            )));
+        }
+        if !reader.prefix_may_match(key.user_key, &mut ctx)? {
+            return Err(Error::corruption(format!(
+                "the filter rules out the prefix of {:02x?}, which is in the block",
+                key.user_key
+            )));
+        }
+        Ok(())
+    }
+}
