@@ -1,1 +1,15 @@
+//! Partita beside RocksDB 11.8.1: helpers of the tests and the filter benchmark.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`compare`] | the contenders in turns, and the ratios of what they took |
+//! | [`contender`] | one engine's filters, built and asked in loops that are timed |
+//! | [`rocks_filters`] | RocksDB's filters, compiled plainly or with AVX2, as a contender |
+//! | [`partita_filters`] | Partita's filters as a contender |
+//! | [`workload`] | the keys and queries that all contenders get |
 
+pub mod compare;
+pub mod contender;
+pub mod partita_filters;
+pub mod rocks_filters;
+pub mod workload;
