@@ -5,7 +5,7 @@ use partita::key::{InternalKey, SeqNo};
 use partita::table::{FilterStatus, ReadContext, ReaderOptions};
 use partita_testkit::golden;
 
-use crate::table_check::{check_all, open};
+use partita_testkit::table_check::{check_all, open};
 
 #[test]
 fn tables_of_every_kind_read_as_rocksdb_reads_them() {
@@ -64,7 +64,7 @@ fn tables_of_golden_databases_read_whole() {
         }
         for path in db.sst_paths() {
             let table = open(&path, &ReaderOptions::default()).unwrap();
-            let entries = crate::table_check::read_all(&table);
+            let entries = partita_testkit::table_check::read_all(&table);
             let name = path.display().to_string();
             check_all(&table, &entries, &name);
             let ranges = table.properties().num_range_deletions.unwrap_or(0);
@@ -101,7 +101,7 @@ fn an_ingested_file_has_the_sequence_number_of_the_manifest() {
         let options = ReaderOptions { largest_seqno: largest, ..Default::default() };
         let table = open(&path, &options).unwrap();
         assert_eq!(table.global_seqno(), largest);
-        let mut entries = crate::table_check::read_all(&plain);
+        let mut entries = partita_testkit::table_check::read_all(&plain);
         for (key, _) in &mut entries {
             let decoded = InternalKey::decode(key).unwrap();
             assert_eq!(decoded.seqno, SeqNo::ZERO);

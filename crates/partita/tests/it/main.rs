@@ -4,5 +4,4 @@
 mod layering;
 
 mod golden_tables;
-mod table_check;
 mod table_damage;

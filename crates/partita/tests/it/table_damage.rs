@@ -13,7 +13,7 @@ use partita::table::{
 };
 use partita_testkit::golden;
 
-use crate::table_check::{self, open};
+use partita_testkit::table_check::{self, open};
 
 fn verify(bytes: Vec<u8>) -> VerifyReport {
     let file: Arc<dyn RandomAccessFile> = Arc::new(MemoryFile::new("x.sst", bytes));

@@ -1,4 +1,7 @@
 //! Holds everything that a table reader can be asked against a sorted list of its entries.
+//!
+//! Whose file it is does not matter: RocksDB's with the entries that its own tools list, or ours with what was put in.
+//! The checks panic at the first difference and name the table.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,22 +13,27 @@ use partita::key::{InternalKey, KeyOrder, SeqNo};
 use partita::table::{LookupKey, ReadContext, ReaderOptions, TableIter, TableReader};
 
 /// Encoded internal keys with values, in table order.
-pub(crate) type Entries = [(Vec<u8>, Vec<u8>)];
+pub type Entries = [(Vec<u8>, Vec<u8>)];
 
 /// What a check counted.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) absent_keys: u64,
-    pub(crate) absent_ruled_out: u64,
+pub struct Counts {
+    /// Keys asked for that are not in the table.
+    pub absent_keys: u64,
+    /// How many of them a filter ruled out.
+    pub absent_ruled_out: u64,
 }
 
-pub(crate) fn open(path: &Path, options: &ReaderOptions) -> Result<Arc<TableReader>> {
+/// Opens a table on disk.
+pub fn open(path: &Path, options: &ReaderOptions) -> Result<Arc<TableReader>> {
     let file = Arc::new(DiskFile::open(path)?);
     Ok(Arc::new(TableReader::open(file, options, &mut ReadContext::default())?))
 }
 
-/// Checks walks, seeks and gets.
-pub(crate) fn check_all(table: &Arc<TableReader>, entries: &Entries, name: &str) -> Counts {
+/// Checks walks in both directions, seeks, orders of moves, gets, versions and absent keys.
+///
+/// * `entries`: encoded internal keys with values, in table order.
+pub fn check_all(table: &Arc<TableReader>, entries: &Entries, name: &str) -> Counts {
     check_walks(table, entries, name);
     check_seeks(table, entries, name);
     check_orders_of_moves(table, entries, name);
@@ -33,7 +41,8 @@ pub(crate) fn check_all(table: &Arc<TableReader>, entries: &Entries, name: &str)
     check_absent(table, entries, name)
 }
 
-pub(crate) fn entry_at(iter: &TableIter) -> Option<(&[u8], &[u8])> {
+/// The entry at which an iterator stands.
+pub fn entry_at(iter: &TableIter) -> Option<(&[u8], &[u8])> {
     iter.is_valid().then(|| (iter.key(), iter.value()))
 }
 
@@ -214,7 +223,7 @@ fn check_absent(table: &Arc<TableReader>, entries: &Entries, name: &str) -> Coun
 }
 
 /// All entries by one walk forward.
-pub(crate) fn read_all(table: &Arc<TableReader>) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub fn read_all(table: &Arc<TableReader>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut entries = Vec::new();
     let mut iter = table.iter();
     iter.seek_to_first().unwrap();
