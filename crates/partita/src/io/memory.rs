@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{RandomAccessFile, WritableFile};
 use crate::error::{Error, Result};
@@ -43,7 +44,7 @@ impl RandomAccessFile for MemoryFile {
     }
 }
 
-/// A new file in memory.
+/// A new file in memory. Clones share its bytes, so that they can be looked at after a writer has been given away.
 ///
 /// ```
 /// use partita::io::{MemoryWriter, RandomAccessFile, WritableFile};
@@ -55,32 +56,37 @@ impl RandomAccessFile for MemoryFile {
 /// file.read_exact_at(1, &mut buf).unwrap();
 /// assert_eq!(&buf, b"bc");
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MemoryWriter {
-    bytes: Vec<u8>,
+    bytes: Arc<Mutex<Vec<u8>>>,
     path: PathBuf,
 }
 
 impl MemoryWriter {
     /// An empty file; `path` is only for messages.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { bytes: Vec::new(), path: path.into() }
+        Self { bytes: Arc::default(), path: path.into() }
     }
 
-    /// What was written.
+    /// What was written, by this writer and its clones.
     pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+        std::mem::take(&mut *self.lock())
     }
 
     /// What was written, for reading.
     pub fn into_file(self) -> MemoryFile {
-        MemoryFile::new(self.path, self.bytes)
+        MemoryFile::new(self.path.clone(), self.into_bytes())
+    }
+
+    /// The bytes are whole between calls, so a panic elsewhere does not spoil them.
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl WritableFile for MemoryWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.bytes.extend_from_slice(bytes);
+        self.lock().extend_from_slice(bytes);
         Ok(())
     }
 

@@ -10,6 +10,7 @@
 
 pub mod block;
 mod blocks;
+mod builder;
 mod fetch;
 mod filter_reader;
 mod footer;
@@ -30,6 +31,7 @@ mod verify;
 mod verify_entries;
 
 pub use blocks::BlockInfo;
+pub use builder::{PropertiesCollector, SstFileWriter, TableBuilder, TableContext, TableSummary};
 pub use footer::{FOOTER_LEN_MAX, FORMAT_VERSION_MAX, Footer};
 pub use handle::{BLOCK_TRAILER_LEN, BlockHandle};
 pub use iter::TableIter;
