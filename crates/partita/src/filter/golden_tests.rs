@@ -54,17 +54,6 @@ fn golden() -> impl Iterator<Item = Golden> {
 }
 
 impl Golden {
-    /// What theory says; legacy filters lose accuracy to their weak mixing, the more the larger the setting.
-    fn expected_rate(&self) -> f64 {
-        let bits = self.policy.effective_bits_per_key().unwrap();
-        let probes = bloom::sizing::probes(self.policy.millibits_per_key());
-        if self.format_version < 5 && matches!(self.policy, FilterPolicy::Bloom { .. }) {
-            let probes = legacy::probes(bits.round() as u32);
-            return 1.3 * bloom::sizing::false_positive_rate(bits, probes) + 0.003;
-        }
-        bloom::sizing::false_positive_rate(bits, probes)
-    }
-
     fn build(&self, path: FilterImpl) -> Vec<u8> {
         let mut builder =
             FilterBuilder::new(&self.policy, self.format_version, FilterLevel::Unknown)
@@ -109,7 +98,7 @@ fn added_keys_are_found_and_few_others() {
         for key in (0..golden.entries).map(key) {
             assert!(filter.may_contain(&KeyHash::new(&key)), "{}: {key:?}", golden.policy);
         }
-        let expected_rate = golden.expected_rate();
+        let expected_rate = filter.meta().expected_false_positive_rate(golden.entries as usize);
         let outside = 20_000;
         let found = (0..outside)
             .filter(|i| filter.may_contain(&KeyHash::new(format!("outside {i}").as_bytes())))

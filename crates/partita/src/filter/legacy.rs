@@ -37,6 +37,11 @@ impl Geometry {
         self.probes
     }
 
+    /// Number of lines.
+    pub(super) fn lines(self) -> usize {
+        self.lines as usize
+    }
+
     /// Bytes of a line.
     #[inline]
     pub(super) fn line_len(self) -> usize {

@@ -15,8 +15,9 @@
 
 use std::ops::Range;
 
+use super::lines::LINE_LEN;
 use super::path::FilterImpl;
-use super::{KeyHash, METADATA_LEN, bloom, legacy, ribbon};
+use super::{KeyHash, METADATA_LEN, bloom, legacy, rate, ribbon};
 
 /// What a filter block turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +130,35 @@ impl FilterMeta {
             Geometry::AlwaysTrue => FilterKind::AlwaysTrue,
             Geometry::Legacy(legacy) => FilterKind::LegacyBloom { probes: legacy.probes() },
             Geometry::Bloom(bloom) => FilterKind::Bloom { probes: bloom.probes() },
-            Geometry::Ribbon(ribbon) => FilterKind::Ribbon { columns: ribbon.columns().1 as u8 },
+            Geometry::Ribbon(ribbon) => FilterKind::Ribbon { columns: ribbon.columns() as u8 },
+        }
+    }
+
+    /// The rate of false positives that theory expects after `keys` keys were added.
+    ///
+    /// Hash collisions count, too: they matter for legacy filters with millions of keys.
+    pub fn expected_false_positive_rate(&self, keys: usize) -> f64 {
+        let bits_per_key = |lines: usize, line_len: usize| {
+            8.0 * lines as f64 * line_len as f64 / keys.max(1) as f64
+        };
+        match self.geometry {
+            Geometry::Empty => 0.0,
+            Geometry::AlwaysTrue => 1.0,
+            Geometry::Legacy(legacy) => {
+                let bits_per_key = bits_per_key(legacy.lines(), legacy.line_len());
+                rate::either(
+                    rate::legacy_bloom(bits_per_key, legacy.probes(), legacy.line_len()),
+                    rate::collision(keys, 32),
+                )
+            }
+            Geometry::Bloom(bloom) => {
+                let bits_per_key = bits_per_key(bloom.lines(), LINE_LEN);
+                rate::either(
+                    rate::local_bloom(bits_per_key, bloom.probes(), LINE_LEN),
+                    rate::collision(keys, 64),
+                )
+            }
+            Geometry::Ribbon(ribbon) => ribbon.false_positive_rate(),
         }
     }
 
@@ -149,8 +178,8 @@ impl FilterMeta {
                 Probe::Bytes(start..start + legacy.line_len())
             }
             Geometry::Bloom(bloom) => {
-                let start = bloom.line_of(key.hash64()) * super::lines::LINE_LEN;
-                Probe::Bytes(start..start + super::lines::LINE_LEN)
+                let start = bloom.line_of(key.hash64()) * LINE_LEN;
+                Probe::Bytes(start..start + LINE_LEN)
             }
             Geometry::Ribbon(ribbon) => match ribbon.probe(key.hash64()).bytes() {
                 bytes if bytes.is_empty() => Probe::Known(true),

@@ -38,6 +38,7 @@ mod meta;
 mod parsed;
 mod path;
 mod policy;
+mod rate;
 mod ribbon;
 
 pub use builder::FilterBuilder;

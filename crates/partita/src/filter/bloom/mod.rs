@@ -73,6 +73,11 @@ impl Geometry {
         self.probes
     }
 
+    /// Number of lines.
+    pub(super) fn lines(self) -> usize {
+        self.lines as usize
+    }
+
     /// The line of a key; below the number of lines.
     #[inline]
     pub(super) fn line_of(self, hash: u64) -> usize {

@@ -1,4 +1,4 @@
-//! How large a FastLocalBloom is, how often it probes, and how often it errs.
+//! How large a FastLocalBloom is, and how often it probes.
 
 use super::super::METADATA_LEN;
 use super::LINE_LEN;
@@ -27,22 +27,4 @@ pub(in super::super) fn block_len(entries: usize, millibits: u32) -> usize {
 pub(in super::super) fn entries_that_fit(len: usize, millibits: u32) -> usize {
     let lines_len = (len.saturating_sub(METADATA_LEN) as u64).min(LEN_MAX) & !(LINE_LEN as u64 - 1);
     (8000 * lines_len / u64::from(millibits)) as usize
-}
-
-/// Expected rate of false positives of a Bloom filter confined to lines of 512 bits.
-///
-/// The lines' loads spread around the mean; the rate is the mean of those one standard deviation above and below.
-pub(in super::super) fn false_positive_rate(bits_per_key: f64, probes: u8) -> f64 {
-    let line_bits = 8.0 * LINE_LEN as f64;
-    let keys = line_bits / bits_per_key;
-    let deviation = keys.sqrt();
-    let crowded = unconfined_rate(line_bits / (keys + deviation), probes);
-    let uncrowded = unconfined_rate(line_bits / (keys - deviation), probes);
-    (crowded + uncrowded) / 2.0
-}
-
-/// The textbook rate: every probe finds a bit that some key has set.
-fn unconfined_rate(bits_per_key: f64, probes: u8) -> f64 {
-    let probes = f64::from(probes);
-    (1.0 - (-probes / bits_per_key).exp()).powf(probes)
 }

@@ -138,9 +138,17 @@ impl Geometry {
         Self { hasher: Hasher::new(seed, blocks), upper_columns, upper_start }
     }
 
-    /// Number of blocks with fewer columns, and the number of columns of the others.
-    pub(super) fn columns(self) -> (u32, u32) {
-        (self.upper_start, self.upper_columns)
+    /// Most columns of a block.
+    pub(super) fn columns(self) -> u32 {
+        self.upper_columns
+    }
+
+    /// Each column halves the rate of false positives; the mean over the blocks.
+    pub(super) fn false_positive_rate(self) -> f64 {
+        let lower_slots = f64::from(self.upper_start) * f64::from(BLOCK_SLOTS);
+        let lower_portion = (lower_slots / self.hasher.starts as f64).min(1.0);
+        let upper_rate = 0.5_f64.powf(f64::from(self.upper_columns));
+        upper_rate * (1.0 + lower_portion)
     }
 
     /// Number of blocks.

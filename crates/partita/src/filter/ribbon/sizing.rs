@@ -5,7 +5,8 @@
 //! operations, so that the same filters come out.
 
 use super::{BLOCK_SLOTS, COLUMNS_MAX, SEGMENT_LEN};
-use crate::filter::{METADATA_LEN, bloom};
+use crate::filter::lines::LINE_LEN;
+use crate::filter::{METADATA_LEN, bloom, rate};
 
 /// More keys get a Bloom filter.
 pub(in super::super) const ENTRIES_MAX: usize = 950_000_000;
@@ -34,7 +35,7 @@ impl Target {
     /// The rate that a Bloom filter of `bits_per_key` has.
     pub(in super::super) fn new(bits_per_key: f64, bloom_millibits: u32) -> Self {
         let probes = bloom::sizing::probes(bloom_millibits);
-        let rate = bloom::sizing::false_positive_rate(bits_per_key, probes);
+        let rate = rate::local_bloom(bits_per_key, probes, LINE_LEN);
         Self { one_in: 1.0 / rate, bloom_millibits }
     }
 

@@ -1,0 +1,8 @@
+//! Benchmarks that this engine and others run alike.
+//!
+//! Each benchmark is a workload over a small trait; an engine takes part by implementing the trait, so that figures of
+//! one run compare the engines and nothing else.
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod filter_bench;
