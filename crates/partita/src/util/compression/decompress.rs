@@ -102,6 +102,14 @@ pub fn decompress(
     Ok(output)
 }
 
+/// The decompressed length that a compressed block claims, if its framing has one.
+///
+/// * `kind`: any but [`CompressionType::None`], whose length is that of the block.
+/// * `start`: its first bytes; 10 are always enough.
+pub fn claimed_len(kind: CompressionType, framing: Framing, start: &[u8]) -> Option<u64> {
+    split_claim(kind, framing, start).ok()?.0
+}
+
 /// The length that the input claims, if its framing has one, and the compressed bytes.
 fn split_claim(
     kind: CompressionType,

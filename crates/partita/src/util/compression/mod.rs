@@ -25,6 +25,6 @@ mod lz4hc;
 mod tests;
 
 pub use compress::Compressor;
-pub use decompress::{Framing, decompress};
+pub use decompress::{Framing, claimed_len, decompress};
 pub use dictionary::{Dictionary, train_zstd_dictionary};
 pub use kind::{CompressionType, DEFAULT_LEVEL};

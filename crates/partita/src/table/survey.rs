@@ -1,0 +1,305 @@
+//! A table's map: which blocks it has, where, of what size and how compressed, without reading the data.
+//!
+//! [`TableSurvey`] needs no comparator, so it also maps tables whose order of keys we do not know. Of the index all
+//! blocks are read, of every other block the first and the last bytes:
+//!
+//! ```text
+//! | length before compression ... filter metadata | compression type | checksum |
+//! |<------ 10 bytes ------>|     |<-- 5 bytes --->|<-------- 5 bytes -------->|
+//! ```
+//!
+//! One damaged block does not hide the others: a visit reports it and goes on.
+
+use std::sync::Arc;
+
+use super::block::{BlockCursor, DataBlock, IndexBlock, IndexFormat};
+use super::fetch::BlockFetcher;
+use super::metaindex::{self, Metaindex};
+use super::open::{
+    index_format, index_handle, index_type, read_footer, read_metaindex, read_properties,
+};
+use super::{BLOCK_TRAILER_LEN, BlockHandle, BlockRole, Footer, ReadContext, TableProperties};
+use crate::error::{Error, Result};
+use crate::filter::{FilterKind, FilterMeta};
+use crate::io::RandomAccessFile;
+use crate::key::{InternalKey, KeyOrder};
+use crate::options::IndexType;
+use crate::util::coding::MAX_VARINT64_LEN;
+use crate::util::compression::{CompressionType, Framing, claimed_len};
+
+/// A block as its handle and its first and last bytes show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SurveyedBlock {
+    /// What it is for.
+    pub role: BlockRole,
+    /// Where it is.
+    pub handle: BlockHandle,
+    /// The code of its compression type.
+    pub compression_code: u8,
+    /// Its length before compression, if it says so.
+    pub uncompressed_len: Option<u64>,
+    /// The kind of filter, if it is one that is still read.
+    pub filter_kind: Option<FilterKind>,
+}
+
+/// What the first data block and the last one show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataSample {
+    /// User key of the first entry.
+    pub first_user_key: Vec<u8>,
+    /// User key of the last entry.
+    pub last_user_key: Vec<u8>,
+    /// Whether the first block carries a hash index.
+    pub has_hash_index: bool,
+    /// Whether the first block holds keys and values apart.
+    pub has_separated_values: bool,
+}
+
+/// A table opened to be mapped.
+#[derive(Debug)]
+pub struct TableSurvey {
+    file: Arc<dyn RandomAccessFile>,
+    fetcher: BlockFetcher,
+    footer: Footer,
+    metaindex: Metaindex,
+    properties: TableProperties,
+    index_type: IndexType,
+    index_handle: BlockHandle,
+}
+
+impl TableSurvey {
+    /// Opens a table.
+    ///
+    /// * Errors: as [`TableReader::open`](super::TableReader::open), except that any comparator will do.
+    pub fn open(file: Arc<dyn RandomAccessFile>) -> Result<Self> {
+        let path = file.path().to_path_buf();
+        Self::open_parts(file).map_err(|error| error.in_file(path))
+    }
+
+    fn open_parts(file: Arc<dyn RandomAccessFile>) -> Result<Self> {
+        let ctx = &mut ReadContext::default();
+        let footer = read_footer(&*file)?;
+        let mut fetcher = BlockFetcher::new(Arc::clone(&file), &footer, true);
+        let metaindex = read_metaindex(&fetcher, &footer, ctx)?;
+        let properties = read_properties(&fetcher, &metaindex, ctx)?;
+        fetcher.set_dictionary(metaindex.get(metaindex::COMPRESSION_DICTIONARY));
+        let index_type = index_type(&properties)?;
+        let index_handle = index_handle(&footer, &metaindex)?;
+        Ok(Self { file, fetcher, footer, metaindex, properties, index_type, index_handle })
+    }
+
+    /// The footer.
+    pub fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// The names and places of the blocks that are not data.
+    pub fn metaindex(&self) -> &Metaindex {
+        &self.metaindex
+    }
+
+    /// What the writer noted.
+    pub fn properties(&self) -> &TableProperties {
+        &self.properties
+    }
+
+    /// The layout of the index.
+    pub fn index_type(&self) -> IndexType {
+        self.index_type
+    }
+
+    /// The file's length in bytes.
+    pub fn file_len(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// Visits every block: data blocks with the index piece that names them, then filters and other meta blocks, the
+    /// metaindex last. Damage and failed reads are visited as errors that name the block.
+    pub fn visit_blocks(&self, visit: &mut dyn FnMut(Result<SurveyedBlock>)) {
+        if self.index_type == IndexType::TwoLevel {
+            self.visit_index(BlockRole::IndexTopLevel, self.index_handle, visit);
+        } else {
+            self.visit_index(BlockRole::Index, self.index_handle, visit);
+        }
+        for (name, handle) in self.metaindex.iter() {
+            match metaindex::role_of(name, false) {
+                // Visited above, wherever its handle stands.
+                BlockRole::Index => {}
+                BlockRole::FilterTopLevel if name_is_builtin(name) => {
+                    self.visit_index(BlockRole::FilterTopLevel, handle, visit);
+                }
+                role => visit(self.look_at(role, handle, name_is_builtin(name))),
+            }
+        }
+        visit(self.look_at(BlockRole::Metaindex, self.footer.metaindex, false));
+    }
+
+    /// Visits an index block or a top level, and before it what it names.
+    fn visit_index(
+        &self,
+        role: BlockRole,
+        handle: BlockHandle,
+        visit: &mut dyn FnMut(Result<SurveyedBlock>),
+    ) {
+        let named = match role {
+            BlockRole::IndexTopLevel => BlockRole::IndexPartition,
+            BlockRole::FilterTopLevel => BlockRole::FilterPartition,
+            _ => BlockRole::Data,
+        };
+        let walked = self.index_entries(role, handle, &mut |entry| match named {
+            BlockRole::IndexPartition => self.visit_index(named, entry, visit),
+            _ => visit(self.look_at(named, entry, true)),
+        });
+        visit(walked.and_then(|()| self.look_at(role, handle, false)));
+    }
+
+    /// Calls `each` with the handles in an index block.
+    fn index_entries(
+        &self,
+        role: BlockRole,
+        handle: BlockHandle,
+        each: &mut dyn FnMut(BlockHandle),
+    ) -> Result<()> {
+        let block = self.index_block(role, handle)?;
+        let mut cursor = BlockCursor::new();
+        let mut walk = || {
+            cursor.seek_to_first(&block)?;
+            while cursor.is_valid() {
+                each(cursor.state().handle);
+                cursor.next(&block)?;
+            }
+            Ok(())
+        };
+        walk().map_err(|error| self.fetcher.place(error, handle, role))
+    }
+
+    fn index_block(&self, role: BlockRole, handle: BlockHandle) -> Result<IndexBlock> {
+        let mut format = index_format(&self.properties, self.index_type);
+        if role == BlockRole::FilterTopLevel {
+            format = IndexFormat { first_keys: false, ..format };
+        }
+        let contents = self.fetcher.fetch(handle, role, &mut ReadContext::default())?;
+        // The block is only walked from its start, so the order of its keys does not matter.
+        IndexBlock::parse_index(contents, format, &KeyOrder::ReverseBytewise)
+            .map_err(|error| self.fetcher.place(error, handle, role))
+    }
+
+    /// Reads a block's first and last bytes.
+    fn look_at(
+        &self,
+        role: BlockRole,
+        handle: BlockHandle,
+        known_policy: bool,
+    ) -> Result<SurveyedBlock> {
+        self.look_at_ends(role, handle, known_policy)
+            .map_err(|error| self.fetcher.place(error, handle, role))
+    }
+
+    fn look_at_ends(
+        &self,
+        role: BlockRole,
+        handle: BlockHandle,
+        known_policy: bool,
+    ) -> Result<SurveyedBlock> {
+        let Some(end) = handle.end().filter(|end| *end <= self.file.len()) else {
+            return Err(Error::corruption("the block's handle points outside of the file"));
+        };
+        let mut tail = [0; FilterMeta::LEN + BLOCK_TRAILER_LEN];
+        let tail_len = tail.len().min((end - handle.offset) as usize);
+        let at = tail.len() - tail_len;
+        self.file.read_exact_at(end - tail_len as u64, &mut tail[at..])?;
+        let (metadata, trailer) = tail.split_at(FilterMeta::LEN);
+        let compression_code = trailer[0];
+
+        let is_filter = matches!(role, BlockRole::Filter | BlockRole::FilterPartition);
+        let filter_kind = (is_filter && known_policy).then(|| {
+            let metadata = metadata.first_chunk().copied().unwrap_or_default();
+            FilterMeta::parse(handle.size as usize, metadata).kind()
+        });
+        let uncompressed_len = self.uncompressed_len(handle, compression_code)?;
+        Ok(SurveyedBlock { role, handle, compression_code, uncompressed_len, filter_kind })
+    }
+
+    fn uncompressed_len(&self, handle: BlockHandle, compression_code: u8) -> Result<Option<u64>> {
+        let Ok(kind) = CompressionType::from_code(compression_code) else { return Ok(None) };
+        if kind == CompressionType::None {
+            return Ok(Some(handle.size));
+        }
+        let mut start = [0; MAX_VARINT64_LEN];
+        let len = start.len().min(usize::try_from(handle.size).unwrap_or(usize::MAX));
+        self.file.read_exact_at(handle.offset, &mut start[..len])?;
+        let framing = Framing::of_format_version(self.footer.format_version);
+        Ok(claimed_len(kind, framing, &start[..len]))
+    }
+
+    /// Reads the first data block and the last one; `None` if there is no entry.
+    pub fn sample_data(&self) -> Result<Option<DataSample>> {
+        let Some(first) = self.edge_of_index(Edge::First)? else { return Ok(None) };
+        let Some(last) = self.edge_of_index(Edge::Last)? else { return Ok(None) };
+        let (block, first_user_key) = self.edge_of_data(first, Edge::First)?;
+        let (_, last_user_key) = self.edge_of_data(last, Edge::Last)?;
+        Ok(Some(DataSample {
+            first_user_key,
+            last_user_key,
+            has_hash_index: block.has_hash_index(),
+            has_separated_values: block.has_separated_values(),
+        }))
+    }
+
+    /// The first or the last data block that the index names.
+    fn edge_of_index(&self, edge: Edge) -> Result<Option<BlockHandle>> {
+        if self.index_type != IndexType::TwoLevel {
+            return self.edge_of_block(BlockRole::Index, self.index_handle, edge);
+        }
+        match self.edge_of_block(BlockRole::IndexTopLevel, self.index_handle, edge)? {
+            Some(partition) => self.edge_of_block(BlockRole::IndexPartition, partition, edge),
+            None => Ok(None),
+        }
+    }
+
+    fn edge_of_block(
+        &self,
+        role: BlockRole,
+        handle: BlockHandle,
+        edge: Edge,
+    ) -> Result<Option<BlockHandle>> {
+        let block = self.index_block(role, handle)?;
+        let mut cursor = BlockCursor::new();
+        let moved = match edge {
+            Edge::First => cursor.seek_to_first(&block),
+            Edge::Last => cursor.seek_to_last(&block),
+        };
+        moved.map_err(|error| self.fetcher.place(error, handle, role))?;
+        Ok(cursor.is_valid().then(|| cursor.state().handle))
+    }
+
+    /// A data block, and the user key of its first or last entry.
+    fn edge_of_data(&self, handle: BlockHandle, edge: Edge) -> Result<(DataBlock, Vec<u8>)> {
+        let place = |error| self.fetcher.place(error, handle, BlockRole::Data);
+        let contents = self.fetcher.fetch(handle, BlockRole::Data, &mut ReadContext::default())?;
+        // Again no key is compared.
+        let block = DataBlock::parse_data(contents, &KeyOrder::ReverseBytewise).map_err(place)?;
+        let mut cursor = BlockCursor::new();
+        let moved = match edge {
+            Edge::First => cursor.seek_to_first(&block),
+            Edge::Last => cursor.seek_to_last(&block),
+        };
+        moved.map_err(place)?;
+        if !cursor.is_valid() {
+            return Err(place(Error::corruption("data block without entries")));
+        }
+        let user_key = InternalKey::decode(cursor.key()).map_err(place)?.user_key.to_vec();
+        Ok((block, user_key))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Edge {
+    First,
+    Last,
+}
+
+/// Whether the meta block's filter is of the policy that we know.
+fn name_is_builtin(name: &str) -> bool {
+    name.ends_with(metaindex::BUILTIN_FILTER_POLICY)
+}
