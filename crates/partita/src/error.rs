@@ -196,6 +196,11 @@ impl Error {
         self.0.offset
     }
 
+    /// The length of the damaged part in bytes, if known.
+    pub fn byte_len(&self) -> Option<u64> {
+        self.0.len
+    }
+
     /// Whether the bytes on disk are at fault.
     pub fn is_corruption(&self) -> bool {
         self.0.kind == ErrorKind::Corruption

@@ -50,3 +50,4 @@ pub use role::{BlockRole, PerRole};
 pub use survey::{DataSample, SurveyedBlock, TableSurvey};
 pub use trailer::BlockChecksum;
 pub use verify::{VerifyReport, verify_table};
+pub use verify_entries::EntryCounts;

@@ -4,7 +4,55 @@ use super::block::{BlockCursor, DataBlock, IndexFormat};
 use super::verify::IndexEntry;
 use super::{LookupKey, ReadContext, TableReader};
 use crate::error::{Error, Result};
-use crate::key::{InternalKey, KeyOrder};
+use crate::key::{InternalKey, KeyOrder, ValueType};
+
+/// Entries by what the properties record of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EntryCounts {
+    /// All entries.
+    pub entries: u64,
+    /// Deletions, single deletions and range tombstones.
+    pub deletions: u64,
+    /// Range tombstones.
+    pub range_deletions: u64,
+    /// Merge operands.
+    pub merge_operands: u64,
+    /// Bytes of all internal keys.
+    pub key_bytes: u64,
+    /// Bytes of all values.
+    pub value_bytes: u64,
+    /// Types of entries that occur, a bit for each code.
+    types: u64,
+}
+
+impl EntryCounts {
+    /// Whether there is an entry of this type.
+    pub fn has(&self, value_type: ValueType) -> bool {
+        self.types & 1 << value_type.code() != 0
+    }
+
+    pub(super) fn note(&mut self, value_type: ValueType, key_len: usize, value_len: usize) {
+        let is_range = value_type == ValueType::RangeDeletion;
+        self.entries += 1;
+        self.deletions += u64::from(value_type.is_deletion() || is_range);
+        self.range_deletions += u64::from(is_range);
+        self.merge_operands += u64::from(value_type == ValueType::Merge);
+        self.key_bytes += key_len as u64;
+        self.value_bytes += value_len as u64;
+        // Codes of entries in tables are below 64.
+        self.types |= 1 << value_type.code();
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.entries += other.entries;
+        self.deletions += other.deletions;
+        self.range_deletions += other.range_deletions;
+        self.merge_operands += other.merge_operands;
+        self.key_bytes += other.key_bytes;
+        self.value_bytes += other.value_bytes;
+        self.types |= other.types;
+    }
+}
 
 /// Checks entries against each other, against the index and against the filter, block after block.
 pub(super) struct EntryChecker {
@@ -15,17 +63,17 @@ pub(super) struct EntryChecker {
     last: Vec<u8>,
     /// The separator behind the last block.
     separator: Option<Vec<u8>>,
-    entries: u64,
+    counts: EntryCounts,
 }
 
 impl EntryChecker {
     pub(super) fn new(reader: Option<Arc<TableReader>>, format: IndexFormat) -> Self {
-        Self { reader, format, last: Vec::new(), separator: None, entries: 0 }
+        Self { reader, format, last: Vec::new(), separator: None, counts: EntryCounts::default() }
     }
 
-    /// Entries counted so far.
-    pub(super) fn entries(&self) -> u64 {
-        self.entries
+    /// What was counted so far.
+    pub(super) fn counts(&self) -> &EntryCounts {
+        &self.counts
     }
 
     /// A block could not be read.
@@ -43,7 +91,7 @@ impl EntryChecker {
             if !key.value_type.is_point() {
                 return Err(Error::corruption(format!("entry of type {}", key.value_type)));
             }
-            self.entries += 1;
+            self.counts.note(key.value_type, cursor.key().len(), cursor.value_range().len());
             self.check_order(cursor.key())?;
             if first {
                 self.check_start(cursor.key(), entry)?;
