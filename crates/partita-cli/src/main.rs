@@ -1,11 +1,33 @@
 //! The `partita` command-line tool: one file per command.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`sst`] | `partita sst …`: tools for single tables |
+//! | [`filter_bench`] | `partita filter-bench` |
+//! | [`inputs`] | which files the command line names |
+//! | [`outcome`] | what the exit code says |
+//! | [`output`] | standard output and standard error |
+//! | [`progress`] | a status line for long work |
+//! | [`columns`] | columns of text that line up |
+//! | [`escape`] | keys and values as text |
+//! | [`units`] | sizes and times as text |
 #![forbid(unsafe_code)]
 
+mod columns;
+mod escape;
 mod filter_bench;
+mod inputs;
+mod outcome;
+mod output;
+mod progress;
+mod sst;
+mod units;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use outcome::Outcome;
 
 /// Tools for RocksDB's files and databases.
 #[derive(Parser)]
@@ -17,18 +39,22 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Look into SST files, check them and rewrite them.
+    #[command(subcommand)]
+    Sst(sst::Command),
     FilterBench(filter_bench::FilterBench),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::FilterBench(command) => command.run(),
+        Command::Sst(command) => command.run(),
+        Command::FilterBench(command) => Ok(match command.run() {
+            Ok(()) => Outcome::Clean,
+            Err(message) => {
+                output::complain(message);
+                Outcome::Unseen
+            }
+        }),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("partita: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    output::exit_code(result)
 }

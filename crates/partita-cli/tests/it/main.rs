@@ -1,0 +1,6 @@
+//! The `partita` binary on real tables: golden databases written by RocksDB.
+
+mod run;
+mod scan;
+mod show;
+mod verify;
