@@ -91,7 +91,7 @@ pub struct Db {
     read: *mut ffi::ReadOptions,
     snapshots: Vec<*const ffi::Snapshot>,
     path: PathBuf,
-    _options: Options,
+    options: Options,
 }
 
 impl Db {
@@ -101,6 +101,8 @@ impl Db {
         let options = Options::parse(&format!(
             "create_if_missing=true;disable_auto_compactions=true;{options}"
         ))?;
+        // SAFETY: live.
+        unsafe { ffi::rocksdb_options_enable_statistics(options.0) };
         let c_path = c_path(path);
         // SAFETY: the options live as long as the database; the path is NUL-terminated.
         let db = checked(|error| unsafe { ffi::rocksdb_open(options.0, c_path.as_ptr(), error) })?;
@@ -111,7 +113,7 @@ impl Db {
         // SAFETY: see the module.
         unsafe { ffi::rocksdb_readoptions_set_total_order_seek(read, 1) };
         let path = path.to_owned();
-        Ok(Self { db, write, read, snapshots: Vec::new(), path, _options: options })
+        Ok(Self { db, write, read, snapshots: Vec::new(), path, options })
     }
 
     /// Applies one write; each takes one sequence number.
@@ -193,6 +195,21 @@ impl Db {
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "sst"));
         paths.sort_unstable();
         paths
+    }
+
+    /// How often a filter ruled a file out, whole keys and prefixes together.
+    pub fn filters_useful(&self) -> u64 {
+        // SAFETY: live; statistics were enabled before the database was opened.
+        let text = unsafe { ffi::rocksdb_options_statistics_get_string(self.options.0) };
+        // SAFETY: a NUL-terminated string that the caller owns.
+        let report = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+        // SAFETY: as above; it is not used afterwards.
+        unsafe { ffi::rocksdb_free(text.cast()) };
+        ["rocksdb.bloom.filter.useful COUNT : ", "rocksdb.bloom.filter.prefix.useful COUNT : "]
+            .into_iter()
+            .filter_map(|ticker| report.lines().find_map(|line| line.strip_prefix(ticker)))
+            .map(|count| count.trim().parse::<u64>().expect("tickers are numbers"))
+            .sum()
     }
 
     fn iter(&self) -> Iter<'_> {

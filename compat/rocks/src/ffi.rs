@@ -21,6 +21,8 @@ unsafe extern "C" {
 
     pub(crate) fn rocksdb_options_create() -> *mut Options;
     pub(crate) fn rocksdb_options_destroy(options: *mut Options);
+    pub(crate) fn rocksdb_options_enable_statistics(options: *mut Options);
+    pub(crate) fn rocksdb_options_statistics_get_string(options: *mut Options) -> *mut c_char;
     pub(crate) fn rocksdb_get_options_from_string(
         base: *const Options,
         text: *const c_char,
