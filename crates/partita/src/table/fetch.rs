@@ -67,8 +67,16 @@ impl BlockFetcher {
         role: BlockRole,
         ctx: &mut ReadContext,
     ) -> Result<Vec<u8>> {
-        let (stored, compression) = self.fetch_stored(handle, role, self.verify_checksums)?;
-        self.expand(handle, role, stored, compression, ctx)
+        let mut buffer = ctx.take_buffer();
+        let (stored, trailer) = self.read(handle, role, &mut buffer)?;
+        if self.verify_checksums {
+            self.checksum
+                .verify(handle.offset, stored, trailer)
+                .map_err(|error| self.place(error, handle, role))?;
+        }
+        let contents = self.expand(handle, role, stored, trailer[0], ctx)?;
+        ctx.give_buffer(buffer);
+        Ok(contents)
     }
 
     /// Decompresses a block as it stands in the file.
@@ -76,18 +84,17 @@ impl BlockFetcher {
         &self,
         handle: BlockHandle,
         role: BlockRole,
-        stored: Vec<u8>,
+        stored: &[u8],
         compression: u8,
         ctx: &mut ReadContext,
     ) -> Result<Vec<u8>> {
-        let stored_len = (stored.len() + BLOCK_TRAILER_LEN) as u64;
         let contents = if compression == CompressionType::None.code() {
-            stored
+            stored.to_vec()
         } else {
-            self.decompress(role, &stored, compression, ctx)
+            self.decompress(role, stored, compression, ctx)
                 .map_err(|error| self.place(error, handle, role))?
         };
-        ctx.count_read(role, stored_len, contents.len() as u64);
+        ctx.count_read(role, (stored.len() + BLOCK_TRAILER_LEN) as u64, contents.len() as u64);
         Ok(contents)
     }
 
@@ -121,45 +128,31 @@ impl BlockFetcher {
         Ok(Some(self.dictionary.get_or_init(|| dictionary)))
     }
 
-    /// A block as it stands in the file, and its compression type byte.
-    fn fetch_stored(
+    /// The bytes of a block and its trailer, by one read into `buffer`.
+    fn read<'b>(
         &self,
         handle: BlockHandle,
         role: BlockRole,
-        verify: bool,
-    ) -> Result<(Vec<u8>, u8)> {
-        let (stored, trailer) = self.read(handle, role)?;
-        if verify {
-            self.checksum
-                .verify(handle.offset, &stored, trailer)
-                .map_err(|error| self.place(error, handle, role))?;
-        }
-        Ok((stored, trailer[0]))
-    }
-
-    /// The bytes of a block and its trailer, by one read.
-    fn read(
-        &self,
-        handle: BlockHandle,
-        role: BlockRole,
-    ) -> Result<(Vec<u8>, [u8; BLOCK_TRAILER_LEN])> {
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<(&'b [u8], [u8; BLOCK_TRAILER_LEN])> {
         let place = |error| self.place(error, handle, role);
         let inside = handle.end().is_some_and(|end| end <= self.file.len());
-        let len = usize::try_from(handle.size).ok().filter(|_| inside);
-        let Some(len) = len else {
+        let Some(len) = usize::try_from(handle.size).ok().filter(|_| inside) else {
             return Err(place(Error::corruption(format!(
                 "the block's handle points outside of the file of {} bytes",
                 self.file.len()
             ))));
         };
-        let mut bytes = vec![0; len + BLOCK_TRAILER_LEN];
-        self.file.read_exact_at(handle.offset, &mut bytes).map_err(place)?;
-        let trailer = match bytes.last_chunk() {
-            Some(trailer) => *trailer,
-            None => [0; BLOCK_TRAILER_LEN], // not reached: so many bytes were asked for
-        };
-        bytes.truncate(len);
-        Ok((bytes, trailer))
+        let len = len + BLOCK_TRAILER_LEN;
+        if buffer.len() < len {
+            buffer.resize(len, 0);
+        }
+        let bytes = &mut buffer[..len];
+        self.file.read_exact_at(handle.offset, bytes).map_err(place)?;
+        match bytes.split_last_chunk() {
+            Some((stored, trailer)) => Ok((stored, *trailer)),
+            None => Ok((&[], [0; BLOCK_TRAILER_LEN])), // not reached: so many bytes were read
+        }
     }
 
     /// The properties block, whose checksum was made before `write_global_seqno` may have changed 8 bytes in it.
@@ -172,12 +165,13 @@ impl BlockFetcher {
         ctx: &mut ReadContext,
     ) -> Result<Vec<u8>> {
         let role = BlockRole::Properties;
-        let (stored, trailer) = self.read(handle, role)?;
+        let mut buffer = Vec::new();
+        let (stored, trailer) = self.read(handle, role, &mut buffer)?;
         if self.verify_checksums
-            && let Err(error) = self.checksum.verify(handle.offset, &stored, trailer)
+            && let Err(error) = self.checksum.verify(handle.offset, stored, trailer)
         {
-            let mut as_written = stored.clone();
-            if let Some(seqno) = seqno_at(&stored).and_then(|at| as_written.get_mut(at)) {
+            let mut as_written = stored.to_vec();
+            if let Some(seqno) = seqno_at(stored).and_then(|at| as_written.get_mut(at)) {
                 seqno.fill(0);
             }
             if self.checksum.verify(handle.offset, &as_written, trailer).is_err() {

@@ -22,6 +22,26 @@ pub struct BlockCursor<F: Format> {
     /// First restart point that is not before `next`, and its offset.
     next_interval: usize,
     next_restart: usize,
+    /// Where the last step backward led; a second one from there keeps what it passes.
+    stepped_back_to: Option<usize>,
+    behind: Behind<F>,
+}
+
+/// The entries of a restart interval before the cursor's, so that a walk backward decodes each interval once.
+#[derive(Clone, Debug)]
+struct Behind<F: Format> {
+    entries: Vec<Passed<F>>,
+    /// Their keys, one after another.
+    keys: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Passed<F: Format> {
+    key_at: usize,
+    at: usize,
+    value: Range<usize>,
+    state: F::State,
+    next: usize,
 }
 
 impl<F: Format> Default for BlockCursor<F> {
@@ -42,6 +62,8 @@ impl<F: Format> BlockCursor<F> {
             next: 0,
             next_interval: 0,
             next_restart: 0,
+            stepped_back_to: None,
+            behind: Behind { entries: Vec::new(), keys: Vec::new() },
         }
     }
 
@@ -96,7 +118,7 @@ impl<F: Format> BlockCursor<F> {
             return Ok(());
         }
         self.jump(block, block.layout.restart_count - 1);
-        self.walk_to_end(block, block.layout.keys_end)
+        self.walk_to_end(block, block.layout.keys_end, true)
     }
 
     /// Moves to the first entry that is not before `target`, which has the form of the block's keys.
@@ -149,10 +171,14 @@ impl<F: Format> BlockCursor<F> {
 
     /// Moves to the entry before. Only while valid.
     ///
-    /// Cost: the entries of one restart interval up to there.
+    /// Cost: the entries of one restart interval up to there, once for all entries of the interval if the walk goes on.
     pub fn prev(&mut self, block: &Block<F>) -> Result<()> {
         debug_assert!(self.valid);
+        if self.take_passed() {
+            return Ok(());
+        }
         let end = self.at;
+        let walks_on = self.stepped_back_to == Some(end);
         let mut interval = self.next_interval.saturating_sub(1);
         if block.restart(interval) == end {
             let Some(before) = interval.checked_sub(1) else {
@@ -162,7 +188,25 @@ impl<F: Format> BlockCursor<F> {
             interval = before;
         }
         self.jump(block, interval);
-        self.walk_to_end(block, end)
+        self.walk_to_end(block, end, walks_on)?;
+        self.stepped_back_to = Some(self.at);
+        Ok(())
+    }
+
+    /// Takes the entry before from those that a step backward passed, if it is there.
+    fn take_passed(&mut self) -> bool {
+        let Some(passed) = self.behind.entries.pop_if(|passed| passed.next == self.at) else {
+            return false;
+        };
+        self.key.clear();
+        self.key.extend_from_slice(&self.behind.keys[passed.key_at..]);
+        self.behind.keys.truncate(passed.key_at);
+        self.at = passed.at;
+        self.value = passed.value;
+        self.state = passed.state;
+        self.next = passed.next;
+        self.stepped_back_to = Some(passed.at);
+        true
     }
 
     /// Seeks by putting each key together on the way: for all orders, and for keys that share packed bytes.
@@ -190,6 +234,7 @@ impl<F: Format> BlockCursor<F> {
 
     /// Stands before restart point `interval`; the next step goes to it.
     fn jump(&mut self, block: &Block<F>, interval: usize) {
+        self.forget_passed();
         self.key.clear();
         self.valid = false;
         self.state = F::State::default();
@@ -200,6 +245,7 @@ impl<F: Format> BlockCursor<F> {
 
     /// Takes over a position found without putting keys together. The key starts like the target.
     fn land(&mut self, block: &Block<F>, hit: Hit<F>, target: &[u8]) {
+        self.forget_passed();
         self.key.clear();
         self.key.extend_from_slice(&target[..hit.entry.shared]);
         self.key.extend_from_slice(&block.bytes[hit.entry.key_at..hit.entry.key_end]);
@@ -212,9 +258,25 @@ impl<F: Format> BlockCursor<F> {
         self.next_restart = block.restart_or_end(self.next_interval);
     }
 
-    /// Steps until the entry that ends at `end`.
-    fn walk_to_end(&mut self, block: &Block<F>, end: usize) -> Result<()> {
+    fn forget_passed(&mut self) {
+        self.stepped_back_to = None;
+        self.behind.entries.clear();
+        self.behind.keys.clear();
+    }
+
+    /// Steps until the entry that ends at `end`; `keep`s those before it.
+    fn walk_to_end(&mut self, block: &Block<F>, end: usize, keep: bool) -> Result<()> {
         while self.next < end {
+            if keep && self.valid {
+                self.behind.entries.push(Passed {
+                    key_at: self.behind.keys.len(),
+                    at: self.at,
+                    value: self.value.clone(),
+                    state: self.state.clone(),
+                    next: self.next,
+                });
+                self.behind.keys.extend_from_slice(&self.key);
+            }
             self.step(block)?;
         }
         if self.valid && self.next == end {

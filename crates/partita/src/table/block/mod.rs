@@ -34,6 +34,7 @@ pub use search::Found;
 
 use directory::Directory;
 use layout::Layout;
+use prefix::{common_prefix_len, prefix_word};
 
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
@@ -46,7 +47,7 @@ pub type IndexBlock = Block<IndexFormat>;
 /// A block's contents with its restart points checked and made ready for search.
 pub struct Block<F: Format> {
     /// Up to the restart array the entries; behind it what the layout says.
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
     layout: Layout,
     format: F,
     directory: Option<Directory>,
@@ -93,38 +94,47 @@ impl IndexBlock {
 
 impl<F: Format> Block<F> {
     fn new(contents: Vec<u8>, layout: Layout, format: F, order: &KeyOrder) -> Result<Self> {
-        let mut block = Self { bytes: contents.into(), layout, format, directory: None };
-        block.check_restarts()?;
-        if matches!(order, KeyOrder::Bytewise) {
-            let packed_len = block.format.packed_len();
-            let keys = (0..layout.restart_count).map(|index| {
-                let key = block.restart_key(index);
-                &key[..key.len() - packed_len]
+        let mut block = Self { bytes: contents, layout, format, directory: None };
+        let common_len = block.check_restarts()?;
+        if matches!(order, KeyOrder::Bytewise) && layout.restart_count > 0 {
+            let words = (0..layout.restart_count).map(|index| {
+                let key = block.restart_user_key(index);
+                prefix_word(&key[common_len..])
             });
-            block.directory = Some(Directory::new(keys, layout.restart_count));
+            block.directory = Some(Directory::new(words.collect(), common_len));
         }
         Ok(block)
     }
 
     /// Each restart point must be the start of a whole entry that shares nothing, and they must ascend from 0.
-    fn check_restarts(&self) -> Result<()> {
+    ///
+    /// * Returns how many bytes all their user keys start with.
+    fn check_restarts(&self) -> Result<usize> {
+        let packed_len = self.format.packed_len();
+        let mut first_key: &[u8] = &[];
+        let mut common_len = usize::MAX;
         let mut previous = None;
         for index in 0..self.layout.restart_count {
             let at = self.restart(index);
             let ascends = previous.map_or(at == 0, |previous| at > previous);
-            let entry = self.decode(at, true, &mut F::State::default());
-            let whole = entry.is_some_and(|entry| {
-                entry.shared == 0 && entry.key_end - entry.key_at >= self.format.packed_len()
-            });
-            if !ascends || !whole {
+            let entry = self
+                .decode(at, true, &mut F::State::default())
+                .filter(|entry| entry.shared == 0 && entry.key_end - entry.key_at >= packed_len);
+            let Some(entry) = entry.filter(|_| ascends) else {
                 return Err(Error::corruption(format!(
                     "restart point {index} of {} at {at:#x} in the block is not a whole entry in its place",
                     self.layout.restart_count
                 )));
+            };
+            // A damaged block may be out of order, so each key is looked at, not only the first and the last.
+            let key = &self.bytes[entry.key_at..entry.key_end - packed_len];
+            if index == 0 {
+                first_key = key;
             }
+            common_len = common_len.min(common_prefix_len(first_key, key));
             previous = Some(at);
         }
-        Ok(())
+        Ok(common_len.min(first_key.len()))
     }
 
     /// Whether the block has no entries.
@@ -145,7 +155,7 @@ impl<F: Format> Block<F> {
     /// Bytes that the block holds in memory, itself included.
     pub fn memory_bytes(&self) -> usize {
         let directory = self.directory.as_ref().map_or(0, Directory::heap_bytes);
-        size_of::<Self>() + self.bytes.len() + directory
+        size_of::<Self>() + self.bytes.capacity() + directory
     }
 
     /// Offset of restart point `index`, which must be below the count.
@@ -159,11 +169,19 @@ impl<F: Format> Block<F> {
     }
 
     /// The whole key at restart point `index`.
+    #[inline]
     fn restart_key(&self, index: usize) -> &[u8] {
         match self.decode(self.restart(index), true, &mut F::State::default()) {
             Some(entry) => &self.bytes[entry.key_at..entry.key_end],
             None => unreachable!("restart points were checked when the block was parsed"),
         }
+    }
+
+    /// The user key at restart point `index`.
+    #[inline]
+    fn restart_user_key(&self, index: usize) -> &[u8] {
+        let key = self.restart_key(index);
+        &key[..key.len() - self.format.packed_len()]
     }
 
     #[inline]

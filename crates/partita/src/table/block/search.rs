@@ -70,7 +70,7 @@ impl<F: Format> Block<F> {
     pub(super) fn interval_of(&self, order: &KeyOrder, target: Target<'_>) -> usize {
         let count = self.layout.restart_count;
         let range = match &self.directory {
-            Some(directory) => directory.undecided(target.user_key),
+            Some(directory) => directory.undecided(self.restart_user_key(0), target.user_key),
             None => 0..count,
         };
         // Matched outside of the loop, so that the built-in orders compare without a call.
