@@ -67,7 +67,7 @@ impl Format for DataFormat {
         if self.internal_keys { 8 } else { 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode(
         &self,
         contents: &[u8],
@@ -172,7 +172,7 @@ impl Format for IndexFormat {
         if self.user_keys { 0 } else { 8 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode(
         &self,
         contents: &[u8],

@@ -184,7 +184,7 @@ impl<F: Format> Block<F> {
         &key[..key.len() - self.format.packed_len()]
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode(&self, at: usize, restart: bool, state: &mut F::State) -> Option<EntryAt> {
         let contents = &self.bytes[..self.layout.restarts_at];
         self.format.decode(contents, self.layout.keys_end, at, restart, state)
