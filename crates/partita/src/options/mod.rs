@@ -3,6 +3,7 @@
 mod compression;
 mod index_type;
 mod layout;
+mod parse;
 mod table;
 
 pub use compression::CompressionOptions;

@@ -4,4 +4,5 @@
 mod layering;
 
 mod golden_tables;
+mod rebuild;
 mod table_damage;

@@ -244,8 +244,9 @@ impl IndexBuilder {
         if let Some(hash) = &mut self.hash {
             let (prefixes, metadata) = hash.finish();
             summary.raw_len += prefixes.len() + metadata.len();
-            summary.prefixes = Some(write(prefixes)?);
+            // RocksDB puts them in this order.
             summary.prefix_metadata = Some(write(metadata)?);
+            summary.prefixes = Some(write(prefixes)?);
         }
         if self.partitioning.is_none() {
             self.open.write_to(&mut block, self.internal_keys, self.first_key.is_some());

@@ -195,10 +195,10 @@ fn hash_meta_blocks_count_the_blocks_of_each_prefix() {
     }
     builder.add_block(&key("b1", 9), None, handle, false);
     let (blocks, summary) = finish(&mut builder);
-    assert_eq!(blocks[0], b"ab");
-    assert_eq!(blocks[1], [1, 0, 2, 1, 1, 1]);
-    assert_eq!(summary.prefixes.unwrap().offset, 1000);
-    assert_eq!(summary.prefix_metadata.unwrap().offset, 2000);
+    assert_eq!(blocks[0], [1, 0, 2, 1, 1, 1]);
+    assert_eq!(blocks[1], b"ab");
+    assert_eq!(summary.prefix_metadata.unwrap().offset, 1000);
+    assert_eq!(summary.prefixes.unwrap().offset, 2000);
     assert_eq!(summary.root.offset, 3000);
 }
 
