@@ -29,12 +29,13 @@ pub struct Dissected {
 impl Dissected {
     /// Takes the table of this path apart.
     pub fn open(path: &Path) -> Self {
-        Self::of_file(Arc::new(DiskFile::open(path).unwrap()))
+        let file: Arc<dyn RandomAccessFile> = Arc::new(DiskFile::open(path).unwrap());
+        Self::of_file(&file)
     }
 
-    fn of_file(file: Arc<dyn RandomAccessFile>) -> Self {
+    fn of_file(file: &Arc<dyn RandomAccessFile>) -> Self {
         let ctx = &mut ReadContext::default();
-        let table = TableReader::open(Arc::clone(&file), &ReaderOptions::default(), ctx).unwrap();
+        let table = TableReader::open(Arc::clone(file), &ReaderOptions::default(), ctx).unwrap();
         let framing = Framing::of_format_version(table.footer().format_version);
         let read = |offset: u64, len: u64| {
             let mut bytes = vec![0; len as usize];
@@ -92,6 +93,11 @@ impl Dissected {
         old.1 = filter;
     }
 
+    /// Leaves the blocks of a role out of comparisons.
+    fn forget(&mut self, role: BlockRole) {
+        self.blocks.retain(|block| block.0 != role);
+    }
+
     /// The same entries with these options, written by us as a flush.
     pub fn rebuild(&self, options: TableOptions) -> Self {
         let file = MemoryWriter::new("rebuilt.sst");
@@ -110,7 +116,8 @@ impl Dissected {
             builder.add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno).unwrap();
         }
         builder.finish().unwrap();
-        Self::of_file(Arc::new(file.into_file()))
+        let file: Arc<dyn RandomAccessFile> = Arc::new(file.into_file());
+        Self::of_file(&file)
     }
 }
 
@@ -216,11 +223,17 @@ fn assert_same_properties(
 
 /// Rebuilds a table that RocksDB 7.8 flushed with the options of this option string, and compares.
 pub fn check_table_of_7_8(path: &Path, options: &str, name: &str, same: &mut Same) {
-    let original = Dissected::open(path);
+    let mut original = Dissected::open(path);
     let options = options_of_7_8(options);
     let mut rebuilt = original.rebuild(options.clone());
     if !options.whole_key_filtering {
-        rebuilt.replace_filter(prefix_filter_of_7_8(&original, &options));
+        if options.filter_layout == FilterLayout::Full {
+            rebuilt.replace_filter(prefix_filter_of_7_8(&original, &options));
+        } else {
+            // Instead of the previous prefix, partitions hold an empty one: a fault that we do not repeat.
+            original.forget(BlockRole::FilterPartition);
+            rebuilt.forget(BlockRole::FilterPartition);
+        }
     }
     assert_same(&original, &rebuilt, name, same);
 }

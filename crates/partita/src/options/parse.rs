@@ -133,7 +133,7 @@ impl TableOptions {
             }
             "whole_key_filtering" => self.whole_key_filtering = switch(value).ok_or_else(bad)?,
             "prefix_extractor" => {
-                self.prefix_extractor = prefix_extractor(value).ok_or_else(bad)?
+                self.prefix_extractor = prefix_extractor(value).ok_or_else(bad)?;
             }
             _ => return Err(Error::invalid_argument(format!("unknown table option \"{name}\""))),
         }

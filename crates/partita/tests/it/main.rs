@@ -6,3 +6,4 @@ mod layering;
 mod golden_tables;
 mod rebuild;
 mod table_damage;
+mod variants;

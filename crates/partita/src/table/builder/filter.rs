@@ -4,9 +4,12 @@
 //! full:                     filter
 //! partitioned:              filter * n, then an index block: last key of each partition -> its handle
 //!
-//! partitioned, decoupled:   cut when a partition is full; key = (last user key, sequence number 0, deletion)
+//! partitioned:              cut when a partition is full; key = (last user key, sequence number 0, deletion)
 //! partitioned with index:   cut when the index was cut;   key = last separator of the index
 //! ```
+//!
+//! With the index, partitions are those of RocksDB before 9.7, byte for byte: a full partition asks the index once for a
+//! cut, at the moment when as many keys have been offered as a partition holds, and repetitions count.
 //!
 //! A prefix may begin in one partition and go on in the next, or lie between the last key of one and the first of the
 //! next, where the search for it lands in the first. So a cut puts the next key's prefix into the finished partition
@@ -29,6 +32,8 @@ pub(super) struct FilterBlockBuilder {
     layout: FilterLayout,
     /// Entries at which a partition is full.
     partition_entries: usize,
+    /// Keys and prefixes offered to the open partition, repetitions of single ones included.
+    offered: usize,
     complete: Vec<Partition>,
     complete_bytes: usize,
     complete_entries: usize,
@@ -60,7 +65,8 @@ impl FilterBlockBuilder {
             * u64::from(100 - options.block_size_deviation.min(100)))
         .div_ceil(100);
         let mut partition_entries = filter.entries_that_fit((partition_len as usize).max(1));
-        if options.prefix_extractor.is_some() && partition_entries > 1 {
+        let is_decoupled = options.filter_layout == FilterLayout::Partitioned;
+        if is_decoupled && options.prefix_extractor.is_some() && partition_entries > 1 {
             // Room for the prefix that the cut adds.
             partition_entries -= 1;
         }
@@ -70,6 +76,7 @@ impl FilterBlockBuilder {
             whole_keys: options.whole_key_filtering,
             layout: options.filter_layout,
             partition_entries,
+            offered: 0,
             complete: Vec::new(),
             complete_bytes: 0,
             complete_entries: 0,
@@ -91,22 +98,30 @@ impl FilterBlockBuilder {
         if self.layout != FilterLayout::Full && self.must_cut(index) {
             self.cut(prefix, previous, true, index);
         }
+        let before = self.filter.len();
         match prefix {
-            Some(prefix) if self.whole_keys => self.filter.add_key_and_prefix(user_key, prefix),
-            Some(prefix) => self.filter.add_key(prefix),
-            None if self.whole_keys => self.filter.add_key(user_key),
+            Some(prefix) if self.whole_keys => {
+                self.filter.add_key_and_prefix(user_key, prefix);
+                self.offered += self.filter.len() - before;
+            }
+            Some(prefix) => {
+                self.filter.add_key(prefix);
+                self.offered += 1;
+            }
+            None if self.whole_keys => {
+                self.filter.add_key(user_key);
+                self.offered += 1;
+            }
             None => {}
         }
     }
 
     #[inline]
     fn must_cut(&mut self, index: &mut IndexBuilder) -> bool {
-        let full = self.filter.len() >= self.partition_entries;
         if self.layout == FilterLayout::Partitioned {
-            return full;
+            return self.filter.len() >= self.partition_entries;
         }
-        if full {
-            // Only the index cuts; it is asked until it does.
+        if self.offered == self.partition_entries {
             index.request_cut();
         }
         index.take_cut()
@@ -135,6 +150,7 @@ impl FilterBlockBuilder {
         } else {
             index.last_separator().to_vec()
         };
+        self.offered = 0;
         self.complete_entries += self.filter.len();
         let filter = self.filter.finish();
         self.complete_bytes += filter.len();
@@ -145,6 +161,7 @@ impl FilterBlockBuilder {
             && goes_on
         {
             self.filter.add_key(prefix);
+            self.offered += 1;
         }
     }
 
