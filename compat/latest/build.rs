@@ -39,7 +39,7 @@ const DEFINES: &[&str] = &[
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=shim/filters.cc");
+    println!("cargo::rerun-if-changed=shim");
     let sources = variable("DEP_ROCKSDB_CARGO_MANIFEST_DIR").join("rocksdb");
     let library = variable("DEP_ROCKSDB_OUT_DIR");
     let out = variable("OUT_DIR");
@@ -49,6 +49,8 @@ fn main() {
         link(&objects, &library, &shared);
         println!("cargo::rustc-env=ROCKSDB_FILTERS_{}={}", name.to_uppercase(), shared.display());
     }
+    // Public classes only, so the library as it is serves.
+    compiler(&sources).file("shim/tables.cc").compile("table_shim");
 }
 
 fn variable(name: &str) -> PathBuf {
@@ -56,19 +58,26 @@ fn variable(name: &str) -> PathBuf {
 }
 
 fn compile(sources: &Path, out: &Path, instructions: Option<&str>) -> Vec<PathBuf> {
-    let mut build = cc::Build::new();
-    build.cpp(true).opt_level(3).debug(false).warnings(false).pic(true).out_dir(out);
-    build.flag("-std=c++20").flag("-include").flag("cstdint").flag("-fno-gnu-unique");
-    build.include(sources).include(sources.join("include"));
-    for define in DEFINES {
-        let (name, value) = define.split_once('=').map_or((*define, None), |(n, v)| (n, Some(v)));
-        build.define(name, value);
-    }
+    let mut build = compiler(sources);
+    build.pic(true).out_dir(out).flag("-fno-gnu-unique");
     if let Some(flag) = instructions {
         build.flag(flag);
     }
     build.file("shim/filters.cc").files(FILTER_SOURCES.iter().map(|file| sources.join(file)));
     build.compile_intermediates()
+}
+
+/// A compiler that sees RocksDB as librocksdb-sys compiled it.
+fn compiler(sources: &Path) -> cc::Build {
+    let mut build = cc::Build::new();
+    build.cpp(true).opt_level(3).debug(false).warnings(false);
+    build.flag("-std=c++20").flag("-include").flag("cstdint");
+    build.include(sources).include(sources.join("include"));
+    for define in DEFINES {
+        let (name, value) = define.split_once('=').map_or((*define, None), |(n, v)| (n, Some(v)));
+        build.define(name, value);
+    }
+    build
 }
 
 /// Links a shared library that shows nothing but `shim_*`, so that calls inside are as direct as in a program. The

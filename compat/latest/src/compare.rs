@@ -9,6 +9,7 @@ use std::fmt;
 use crate::contender::{Contender, Kind, Loop, Queries};
 use crate::partita_filters::PartitaFilters;
 use crate::rocks_filters::{Compiled, RocksFilters, is_haswell};
+use crate::samples::{Row, Samples};
 use crate::workload::{QueryPlan, Random, Spread, keys_of};
 
 /// What to run.
@@ -36,17 +37,6 @@ pub struct Settings {
     pub is_hashing_excluded: bool,
     /// Mixed queries only.
     pub is_quick: bool,
-}
-
-/// One row of results.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// What was measured.
-    pub name: String,
-    /// Median nanoseconds a key, of each contender.
-    pub nanos: Vec<f64>,
-    /// Of the first contender's time to that of each other: quartiles and median over the rounds.
-    pub ratios: Vec<[f64; 3]>,
 }
 
 /// The results for one kind of filter.
@@ -212,42 +202,6 @@ impl Comparison {
     }
 }
 
-/// Measurements of all contenders, round by round.
-struct Samples(Vec<Vec<f64>>);
-
-impl Samples {
-    fn new(contenders: usize) -> Self {
-        Self(vec![Vec::new(); contenders])
-    }
-
-    fn clear(&mut self) {
-        self.0.iter_mut().for_each(Vec::clear);
-    }
-
-    /// Takes one measurement of each contender; who starts changes with the round.
-    fn round(&mut self, round: usize, mut measure: impl FnMut(usize) -> f64) {
-        let contenders = self.0.len();
-        for turn in 0..contenders {
-            let i = (round + turn) % contenders;
-            self.0[i].push(measure(i));
-        }
-    }
-
-    fn row(&self, name: String) -> Row {
-        let nanos = self.0.iter().map(|samples| quartiles(samples.clone())[1]).collect();
-        let ratios = self.0[1..].iter().map(|theirs| {
-            quartiles(self.0[0].iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect())
-        });
-        Row { name, nanos, ratios: ratios.collect() }
-    }
-}
-
-/// First quartile, median and third quartile.
-fn quartiles(mut samples: Vec<f64>) -> [f64; 3] {
-    samples.sort_by(f64::total_cmp);
-    [1, 2, 3].map(|quarter| samples[samples.len() * quarter / 4])
-}
-
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = &self.settings;
@@ -316,10 +270,5 @@ mod tests {
             assert_eq!(comparison.rows.len(), 1 + 3 * 3 * 2);
             assert!(comparison.to_string().contains("mixed: batched, random filter"));
         }
-    }
-
-    #[test]
-    fn quartiles_are_those_of_the_sorted_samples() {
-        assert_eq!(quartiles(vec![5.0, 1.0, 4.0, 2.0, 3.0]), [2.0, 3.0, 4.0]);
     }
 }

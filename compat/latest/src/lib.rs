@@ -1,4 +1,4 @@
-//! Partita beside RocksDB 11.8.1: helpers of the tests and the filter benchmark.
+//! Partita beside RocksDB 11.8.1: helpers of the tests and the benchmarks.
 //!
 //! | module | holds |
 //! |---|---|
@@ -7,9 +7,19 @@
 //! | [`rocks_filters`] | RocksDB's filters, compiled plainly or with AVX2, as a contender |
 //! | [`partita_filters`] | Partita's filters as a contender |
 //! | [`workload`] | the keys and queries that all contenders get |
+//! | [`samples`] | measurements in turns, and their medians |
+//! | [`table_bench`] | tables written and read by both engines, in turns |
+//! | [`rocks_table`] | RocksDB's SST files as a contender |
+//! | [`partita_table`] | Partita's |
+//! | [`rows`] | the entries that all tables get |
 
 pub mod compare;
 pub mod contender;
 pub mod partita_filters;
+pub mod partita_table;
 pub mod rocks_filters;
+pub mod rocks_table;
+pub mod rows;
+pub mod samples;
+pub mod table_bench;
 pub mod workload;
