@@ -1,11 +1,10 @@
 use std::fmt;
 
 use flate2::{FlushCompress, Status};
-use lz4_flex::block::CompressTable;
 use zstd_safe::{CCtx, CDict, CParameter};
 
 use super::dictionary::lz4_history;
-use super::lz4hc::StreamHc;
+use super::lz4;
 use super::{CompressionType, DEFAULT_LEVEL, Framing};
 use crate::error::{Error, ErrorKind, Result};
 use crate::util::coding::MAX_VARINT32_LEN;
@@ -37,8 +36,7 @@ enum Engine {
     Snappy(Box<snap::raw::Encoder>),
     Zlib(flate2::Compress),
     Bzip2,
-    Lz4(CompressTable),
-    Lz4hc { stream: StreamHc, level: i32 },
+    Lz4(lz4::Stream),
     Zstd { context: CCtx<'static>, digested: Option<CDict<'static>> },
 }
 
@@ -117,10 +115,8 @@ impl Engine {
                 Self::Zlib(flate2::Compress::new_with_window_bits(level, false, ZLIB_WINDOW_BITS))
             }
             CompressionType::Bzip2 => Self::Bzip2,
-            CompressionType::Lz4 => Self::Lz4(CompressTable::default()),
-            CompressionType::Lz4hc => {
-                Self::Lz4hc { stream: StreamHc::new().ok_or_else(no_memory)?, level: or(0) }
-            }
+            CompressionType::Lz4 => Self::Lz4(lz4::Stream::fast().ok_or_else(no_memory)?),
+            CompressionType::Lz4hc => Self::Lz4(lz4::Stream::high(or(0)).ok_or_else(no_memory)?),
             CompressionType::Zstd => {
                 let refused = |code| {
                     failed(kind, format!("level {level}: {}", zstd_safe::get_error_name(code)))
@@ -147,8 +143,7 @@ impl Engine {
             Self::Snappy(_) => snap::raw::max_compress_len(len),
             Self::Zlib(_) => len + len / 8 + len / 64 + 64,
             Self::Bzip2 => len + len / 100 + 600,
-            Self::Lz4(_) => lz4_flex::block::get_maximum_output_size(len),
-            Self::Lz4hc { .. } => len + len / 255 + 16,
+            Self::Lz4(_) => len + len / 255 + 16,
             Self::Zstd { .. } => zstd_safe::compress_bound(len),
         }
     }
@@ -170,16 +165,8 @@ impl Engine {
             }
             Self::Zlib(context) => return deflate(context, dictionary, block, output),
             Self::Bzip2 => return bzip(block, output),
-            Self::Lz4(table) if dictionary.is_empty() => {
-                lz4_flex::block::compress_into_with_table(block, output, table)
-                    .map_err(|error| error.to_string())?
-            }
-            Self::Lz4(_) => {
-                lz4_flex::block::compress_into_with_dict(block, output, lz4_history(dictionary))
-                    .map_err(|error| error.to_string())?
-            }
-            Self::Lz4hc { stream, level } => {
-                return Ok(stream.compress(*level, lz4_history(dictionary), block, output));
+            Self::Lz4(stream) => {
+                return Ok(stream.compress(lz4_history(dictionary), block, output));
             }
             Self::Zstd { context, digested } => match digested {
                 Some(digested) => context.compress_using_cdict(output, block, digested),

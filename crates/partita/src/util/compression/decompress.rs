@@ -4,7 +4,7 @@ use std::fmt;
 use flate2::{FlushDecompress, Status};
 use zstd_safe::DCtx;
 
-use super::{CompressionType, Dictionary};
+use super::{CompressionType, Dictionary, lz4};
 use crate::error::{Error, Result};
 use crate::util::coding::Cursor;
 
@@ -162,13 +162,9 @@ fn lz4(
     input: &[u8],
     len: usize,
 ) -> Result<Vec<u8>> {
-    match dictionary {
-        Some(dictionary) => {
-            lz4_flex::block::decompress_with_dict(input, len, dictionary.lz4_history())
-        }
-        None => lz4_flex::block::decompress(input, len),
-    }
-    .map_err(|error| damaged(kind, error))
+    let history = dictionary.map(Dictionary::lz4_history).unwrap_or_default();
+    lz4::decompress(input, history, len)
+        .ok_or_else(|| damaged(kind, format!("is no block of {len} bytes")))
 }
 
 thread_local! {

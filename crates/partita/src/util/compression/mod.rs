@@ -20,7 +20,7 @@ mod compress;
 mod decompress;
 mod dictionary;
 mod kind;
-mod lz4hc;
+mod lz4;
 #[cfg(test)]
 mod tests;
 
