@@ -3,6 +3,7 @@
 //! All of them take files and directories, never write to what they read, and go on with the next file when one
 //! fails; the exit code tells ([`crate::outcome`]).
 
+mod rewrite;
 mod scan;
 mod show;
 mod verify;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     Show(show::Show),
     Scan(scan::Scan),
     Verify(verify::Verify),
+    Rewrite(rewrite::Rewrite),
 }
 
 impl Command {
@@ -34,6 +36,7 @@ impl Command {
             Self::Show(show) => show.run(),
             Self::Scan(scan) => scan.run(),
             Self::Verify(verify) => verify.run(),
+            Self::Rewrite(rewrite) => rewrite.run(),
         }
     }
 }

@@ -133,6 +133,21 @@ impl TableBuilder {
         })
     }
 
+    /// Records what another table says of data that is now written again, and what its entries do not tell: properties
+    /// collected by user code and the collectors' names, times of sequence numbers, and that it is an external file.
+    ///
+    /// What the [`TableContext`] gives is not taken from there. Entries of an external file stay at sequence number 0.
+    pub fn carry_properties(&mut self, from: &TableProperties) {
+        self.extra_properties = TableProperties {
+            user_collected: from.user_collected.clone(),
+            property_collector_names: from.property_collector_names.clone(),
+            seqno_to_time_mapping: from.seqno_to_time_mapping.clone(),
+            external_sst_file_version: from.external_sst_file_version,
+            external_sst_file_global_seqno: from.external_sst_file_global_seqno,
+            ..TableProperties::default()
+        };
+    }
+
     /// Adds a point entry.
     ///
     /// * `internal_key`: greater than all keys before it.
@@ -437,7 +452,10 @@ impl TableBuilder {
                 .map(|policy| policy.name().to_owned()),
             compression_name: Some(compression_property(options, &self.sink)),
             compression_options: Some(options.compression.to_property()),
-            property_collector_names: Some(format!("[{}]", names.join(","))),
+            property_collector_names: Some(match &self.extra_properties.property_collector_names {
+                Some(carried) if names.is_empty() => carried.clone(),
+                _ => format!("[{}]", names.join(",")),
+            }),
             column_family_id: Some(context.column_family_id),
             column_family_name: text(&context.column_family_name),
             db_id: text(&context.db_id),
