@@ -30,7 +30,7 @@ Examples:
   partita sst scan 000012.sst | head
   partita sst scan --hex --from 0a --to 0b 000012.sst
   partita sst scan --reverse --limit 1 000012.sst     the last entry
-  partita sst scan --range-tombstones db/             every entry and range tombstone of a database's tables
+  partita sst scan --range-tombstones db/             everything that a database's tables hold
 
 Exit code: 0 all was printed, 1 damage was found, 2 a file could not be looked at.")]
 pub(crate) struct Scan {

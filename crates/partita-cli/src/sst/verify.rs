@@ -26,12 +26,13 @@ use crate::units::{count, counted, size};
 #[command(after_help = "\
 Examples:
   partita sst verify 000012.sst
-  partita sst verify /var/lib/db                      all tables below a directory
+  partita sst verify /var/lib/db      all tables below a directory
   partita sst verify --json db/ | jq 'select(.status != \"clean\")'
 
---json prints one object a file, each on a line of its own. Its fields: file, status (clean, damaged or unseen),
-complete (whether every block was reached), blocks (by role), blocks_total, bytes, entries, range_tombstones, damage
-[{kind, role, offset, bytes, message}].
+--json prints one object a file, each on a line of its own.
+  file, status (clean, damaged or unseen), complete (whether every block was reached)
+  blocks (by role), blocks_total, bytes, entries, range_tombstones
+  damage  [kind, role, offset, bytes, message]
 
 Exit code: 0 all is clean, 1 damage was found, 2 none was found, but a file could not be looked at.")]
 pub(crate) struct Verify {
@@ -41,7 +42,7 @@ pub(crate) struct Verify {
     /// Print JSON: one object a file, one file a line.
     #[arg(long)]
     json: bool,
-    /// Show no progress, and no line for files that are clean.
+    /// Show no progress, and no line for clean files.
     #[arg(long)]
     quiet: bool,
 }

@@ -40,9 +40,31 @@ fn the_text_is_that_of_the_golden_files() {
         "ribbon-zstd-dictionary",
     ] {
         let db = golden::get(name);
-        assert_golden(&format!("show-{name}.txt"), &show(&db.sst_paths()[0]));
+        // The last file of `ingested` is the external one.
+        let paths = db.sst_paths();
+        let path = if name == "ingested" { paths.last() } else { paths.first() };
+        assert_golden(&format!("show-{name}.txt"), &show(path.unwrap()));
     }
     assert_golden("show-only-ranges.txt", &show(&golden::table("only-ranges").path()));
+}
+
+#[test]
+fn several_tables_are_summed_up_by_layout() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = ["locations-full-filter", "locations-partitioned", "plain-defaults", "wal-only"];
+    for name in names {
+        for path in golden::get(name).sst_paths() {
+            let number = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let sub = dir.path().join(name);
+            fs::create_dir_all(&sub).unwrap();
+            fs::copy(path, sub.join(number)).unwrap();
+        }
+    }
+    let output = command(["sst", "show", "."]).current_dir(dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let at = text.find("11 files together").unwrap_or_else(|| panic!("{text}"));
+    assert_golden("show-together.txt", &text[at..]);
 }
 
 #[test]

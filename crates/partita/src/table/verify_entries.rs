@@ -21,16 +21,9 @@ pub struct EntryCounts {
     pub key_bytes: u64,
     /// Bytes of all values.
     pub value_bytes: u64,
-    /// Types of entries that occur, a bit for each code.
-    types: u64,
 }
 
 impl EntryCounts {
-    /// Whether there is an entry of this type.
-    pub fn has(&self, value_type: ValueType) -> bool {
-        self.types & 1 << value_type.code() != 0
-    }
-
     pub(super) fn note(&mut self, value_type: ValueType, key_len: usize, value_len: usize) {
         let is_range = value_type == ValueType::RangeDeletion;
         self.entries += 1;
@@ -39,8 +32,6 @@ impl EntryCounts {
         self.merge_operands += u64::from(value_type == ValueType::Merge);
         self.key_bytes += key_len as u64;
         self.value_bytes += value_len as u64;
-        // Codes of entries in tables are below 64.
-        self.types |= 1 << value_type.code();
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -50,7 +41,6 @@ impl EntryCounts {
         self.merge_operands += other.merge_operands;
         self.key_bytes += other.key_bytes;
         self.value_bytes += other.value_bytes;
-        self.types |= other.types;
     }
 }
 

@@ -30,7 +30,8 @@ use copy::{Copied, copy};
 /// collected, the database and host that made the file, its number. The session id is a new one, and with it the file's
 /// unique id: two files of different bytes must not pass for one another in a block cache. So a rewritten file is NOT to
 /// be put back under a live database: its MANIFEST records the old file's size and unique id, and RocksDB refuses to open
-/// with the new one. Ingest it, or open it by itself.
+/// with the new one. Ingest it instead: RocksDB takes rewritten external files, and from 9.5 on, with
+/// allow_db_generated_files, those of a database.
 ///
 /// IN is only read. OUT must not exist; it is written under a temporary name in its directory, synced, verified (every
 /// block, and all entries equal to those of IN) and only then given its name. If IN is a directory, OUT becomes one, with
@@ -39,17 +40,22 @@ use copy::{Copied, copy};
 #[command(after_help = "\
 Examples:
   partita sst rewrite old.sst new.sst
-  partita sst rewrite --options 'compression=kZSTD;compression_opts={level=9;max_dict_bytes=16384}' in.sst out.sst
-  partita sst rewrite --options 'format_version=2;checksum=kCRC32c;index_type=kBinarySearch;partition_filters=false' \\
-      in.sst out.sst                                  readable by RocksDB 3.10
   partita sst rewrite --options 'filter_policy=ribbonfilter:10' db/ rewritten/
+  partita sst rewrite in.sst out.sst \\
+      --options 'compression=kZSTD;compression_opts={level=9;max_dict_bytes=16384}'
+  partita sst rewrite in.sst out.sst \\
+      --options 'format_version=2;checksum=kCRC32c;index_type=kBinarySearch' \\
+      --options 'partition_filters=false'      what RocksDB 3.10 can read
 
-Options are those of RocksDB, under their names there: format_version, checksum, block_size, block_size_deviation,
-block_restart_interval, use_delta_encoding, data_block_index_type, data_block_hash_table_util_ratio,
-separate_key_value_in_data_block, block_align, super_block_alignment_size, super_block_alignment_space_overhead_ratio,
-index_type, index_block_restart_interval, index_shortening, metadata_block_size, enable_index_compression, filter_policy,
-partition_filters, decouple_partitioned_filters, whole_key_filtering, prefix_extractor, compression, and in
-compression_opts={...} level, max_dict_bytes, zstd_max_train_bytes, max_dict_buffer_bytes, max_compressed_bytes_per_kb.
+Options are those of RocksDB, under their names there:
+  format_version checksum compression block_size block_size_deviation block_restart_interval
+  use_delta_encoding data_block_index_type data_block_hash_table_util_ratio block_align
+  separate_key_value_in_data_block super_block_alignment_size
+  super_block_alignment_space_overhead_ratio index_type index_block_restart_interval
+  index_shortening metadata_block_size enable_index_compression filter_policy partition_filters
+  decouple_partitioned_filters whole_key_filtering prefix_extractor
+  compression_opts={level max_dict_bytes zstd_max_train_bytes max_dict_buffer_bytes
+  max_compressed_bytes_per_kb}
 
 Exit code: 0 all was rewritten, 1 an input is damaged, 2 a file could not be read or written.")]
 pub(crate) struct Rewrite {

@@ -4,6 +4,7 @@ mod collect;
 mod properties;
 mod report;
 mod text;
+mod total;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,8 +15,11 @@ use super::{complain_about, report_inputs};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::progress::Progress;
+use total::Total;
 
 /// Show what SST files are: format, index, filter, blocks, properties, and which RocksDB can read them.
+///
+/// Of several files, the end says how many are of which make, and where the largest pieces of index and filter are.
 ///
 /// Reads the footer, the properties, the index, and a few bytes of every other block; no data but the first block and
 /// the last. What only the entries tell (wide-column entities need RocksDB 7.9, timed puts 9.1) is therefore not in
@@ -24,17 +28,23 @@ use crate::progress::Progress;
 #[command(after_help = "\
 Examples:
   partita sst show 000012.sst
-  partita sst show /var/lib/db                        all tables below a directory
+  partita sst show /var/lib/db      all tables below a directory
   partita sst show --json db/ | jq -r 'select(.filter.layout == \"full\") | .file'
   partita sst show --json db/ | jq -s 'map(.filter.largest_piece_bytes) | max'
 
---json prints one object a file, each on a line of its own. Its fields: file, file_bytes, format {version, checksum,
-base_context}, readable_by {oldest, before, filter_used_since, because [{release, feature}]}, entries {total, deletions,
-merge_operands, range_tombstones, smallest_seqno, largest_seqno, global_seqno, first_user_key, last_user_key},
-index {type, keys_are_user_keys, values_are_delta_encoded, pieces, stored_bytes, largest_piece_bytes, top_level_bytes},
-filter {layout, policy, kinds, pieces, stored_bytes, largest_piece_bytes, top_level_bytes, whole_keys, prefixes, entries,
-bits_per_entry}, blocks [{role, count, stored_bytes, largest_bytes, uncompressed_bytes, compression}], properties (by
-their names on disk), warnings. Keys are hexadecimal. A field that is not known is null.
+--json prints one object a file, each on a line of its own. A field that is not known is null.
+  file, file_bytes
+  format       version, checksum, base_context
+  readable_by  oldest, before, filter_used_since, because [release, feature]
+  entries      total, deletions, merge_operands, range_tombstones, smallest_seqno,
+               largest_seqno, global_seqno, first_user_key, last_user_key (in hexadecimal)
+  index        type, keys_are_user_keys, values_are_delta_encoded, pieces, stored_bytes,
+               largest_piece_bytes, top_level_bytes
+  filter       layout, policy, kinds, pieces, stored_bytes, largest_piece_bytes,
+               top_level_bytes, whole_keys, prefixes, entries, bits_per_entry
+  blocks       [role, count, stored_bytes, largest_bytes, uncompressed_bytes, compression]
+  properties   by their names on disk
+  warnings     texts
 
 Exit code: 0 all was shown, 1 damage was found, 2 a file could not be looked at.")]
 pub(crate) struct Show {
@@ -56,7 +66,7 @@ impl Show {
         let files = report_inputs(&self.paths, &mut outcome);
         let mut out = output::stdout();
         let mut progress = Progress::new(files.len(), self.quiet || output::stdout_is_terminal());
-        let mut first = true;
+        let mut total = Total::default();
         for path in &files {
             progress.next_file(path);
             let (report, errors) = match collect::collect(path) {
@@ -69,10 +79,11 @@ impl Show {
                     serde_json::to_writer(&mut out, &report)?;
                     writeln!(out)?;
                 } else {
-                    if !std::mem::take(&mut first) {
+                    if !total.is_empty() {
                         writeln!(out)?;
                     }
                     text::write(&mut out, &report)?;
+                    total.add(&report);
                 }
             }
             if !errors.is_empty() {
@@ -81,6 +92,7 @@ impl Show {
                 errors.iter().for_each(|error| complain_about(path, error, &mut outcome));
             }
         }
+        total.write(&mut out)?;
         out.flush()?;
         Ok(outcome)
     }

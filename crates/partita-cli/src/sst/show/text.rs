@@ -93,7 +93,11 @@ fn entries(facts: &mut Facts, entries: &Entries) {
         facts.say("seqnos", format!("{smallest} to {largest}"));
     }
     if let Some(global) = entries.global_seqno {
-        facts.say("global seqno", global.to_string());
+        let given = match global {
+            0 => "given by the MANIFEST once the file is ingested".to_owned(),
+            _ => format!("{global}, for all entries"),
+        };
+        facts.say("global seqno", given);
     }
 }
 
