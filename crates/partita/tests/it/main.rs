@@ -3,6 +3,7 @@
 
 mod layering;
 
+mod builder_model;
 mod golden_tables;
 mod rebuild;
 mod table_damage;
