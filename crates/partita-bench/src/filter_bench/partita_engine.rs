@@ -7,7 +7,7 @@ use partita::filter::{Filter, FilterBuilder, FilterImpl, FilterLevel, FilterPoli
 use super::{Engine, QueriedFilter};
 
 /// Most keys of a batch that are hashed before the filter is asked.
-const BATCH_MAX: usize = 64;
+const BATCH_MAX: usize = 16;
 
 /// A kind of filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,6 +34,7 @@ pub struct FilterBuilder {
     last_prefix: Option<u64>,
     /// The filter's bits under construction, kept for the next block.
     lines: Lines,
+    ribbon_scratch: ribbon::Scratch,
 }
 
 /// What to build.
@@ -67,6 +68,7 @@ impl FilterBuilder {
             hashes: Vec::new(),
             last_prefix: None,
             lines: Lines::empty(),
+            ribbon_scratch: ribbon::Scratch::default(),
         })
     }
 
@@ -183,7 +185,13 @@ impl FilterBuilder {
             Recipe::Bloom { millibits } => self.build_bloom(millibits),
             Recipe::Ribbon { target, millibits } => {
                 let solved = target.sizing(self.hashes.len(), first).and_then(|sizing| {
-                    ribbon::build(&mut self.lines, &self.hashes, sizing, self.path)
+                    ribbon::build(
+                        &mut self.ribbon_scratch,
+                        &mut self.lines,
+                        &self.hashes,
+                        sizing,
+                        self.path,
+                    )
                 });
                 solved.unwrap_or_else(|| self.build_bloom(millibits))
             }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The keys of `testdata/rocksdb-7.8.3.txt`.
+/// The keys of the files in `testdata`.
 fn key(i: u32) -> Vec<u8> {
     let mut key = format!("{:08x}", i * 7).into_bytes();
     let mut tail = (u64::from(i) * u64::from(i) * 31 % 300) as u32;
@@ -19,7 +19,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     })
 }
 
-/// A line of the file: how the block is built, and what it must be.
+/// A line of such a file: how the block is built, and what it must be.
 struct Golden {
     policy: FilterPolicy,
     format_version: u32,
@@ -31,18 +31,16 @@ struct Golden {
 }
 
 fn golden() -> impl Iterator<Item = Golden> {
-    let lines = include_str!("testdata/rocksdb-7.8.3.txt").lines();
+    let files =
+        [include_str!("testdata/rocksdb-7.8.3.txt"), include_str!("testdata/rocksdb-11.8.1.txt")];
+    let lines = files.into_iter().flat_map(str::lines);
     lines.filter(|line| !line.starts_with('#')).map(|line| {
         let fields: Vec<&str> = line.split(' ').collect();
         let [kind, bits, version, entries, prefix, whole, len, digest, _] = fields[..] else {
             panic!("{line}");
         };
-        let bits_per_key = bits.parse().unwrap();
         Golden {
-            policy: match kind {
-                "bloom" => FilterPolicy::Bloom { bits_per_key },
-                _ => FilterPolicy::Ribbon { bits_per_key, bloom_before_level: -1 },
-            },
+            policy: policy(kind, bits),
             format_version: version.parse().unwrap(),
             entries: entries.parse().unwrap(),
             prefix_len: prefix.parse().unwrap(),
@@ -51,6 +49,15 @@ fn golden() -> impl Iterator<Item = Golden> {
             digest: u64::from_str_radix(digest, 16).unwrap(),
         }
     })
+}
+
+fn policy(kind: &str, bits: &str) -> FilterPolicy {
+    let bits_per_key = bits.parse().unwrap();
+    match kind {
+        "bloom" => FilterPolicy::Bloom { bits_per_key },
+        "ribbon" => FilterPolicy::Ribbon { bits_per_key, bloom_before_level: -1 },
+        _ => panic!("{kind}"),
+    }
 }
 
 impl Golden {
@@ -93,7 +100,7 @@ fn blocks_are_those_of_rocksdb_bit_for_bit() {
 
 #[test]
 fn added_keys_are_found_and_few_others() {
-    for golden in golden().filter(|golden| golden.entries <= 10_000 && golden.whole_keys) {
+    for golden in golden().filter(|golden| golden.entries <= 10_000 && golden.prefix_len == 0) {
         let filter = Filter::parse(&golden.build(FilterImpl::best()));
         for key in (0..golden.entries).map(key) {
             assert!(filter.may_contain(&KeyHash::new(&key)), "{}: {key:?}", golden.policy);
@@ -111,5 +118,23 @@ fn added_keys_are_found_and_few_others() {
             golden.format_version,
             golden.entries
         );
+    }
+}
+
+#[test]
+fn partitions_are_cut_at_the_same_number_of_entries() {
+    let lines = include_str!("testdata/entries-that-fit-11.8.1.txt").lines();
+    for line in lines.filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [kind, bits, version, len, entries] = fields[..] else { panic!("{line}") };
+        let policy = policy(kind, bits);
+        let builder =
+            FilterBuilder::new(&policy, version.parse().unwrap(), FilterLevel::Unknown).unwrap();
+        let fitting = builder.entries_that_fit(len.parse().unwrap());
+        if entries == "0" {
+            assert!(fitting > 0, "{line}");
+        } else {
+            assert_eq!(fitting.to_string(), entries, "{line}");
+        }
     }
 }

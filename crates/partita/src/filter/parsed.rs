@@ -91,6 +91,11 @@ impl Filter {
     ///   one counts.
     pub fn may_contain_batch(&self, keys: &[KeyHash<'_>], answers: &mut [bool]) {
         for (keys, answers) in keys.chunks(BATCH_LEN).zip(answers.chunks_mut(BATCH_LEN)) {
+            if let Geometry::Bloom(bloom) = self.meta.geometry() {
+                let path = self.meta.implementation();
+                bloom.may_contain_batch(path, self.lines.lines(), keys, answers);
+                continue;
+            }
             for key in keys {
                 self.prefetch(key);
             }

@@ -6,12 +6,14 @@ use std::arch::x86_64::{
     _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_srli_epi32, _mm256_xor_si256,
 };
 
-use super::{LINE_LEN, step_powers};
+use super::{Geometry, LINE_LEN, Line, step_powers};
+use crate::filter::KeyHash;
 
 /// One row of powers per round.
 static POWERS: [u32; 32] = step_powers();
 
 /// Whether all probes are set.
+#[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 pub(super) fn may_contain(line: &[u8; LINE_LEN], hash: u32, probes: u8) -> bool {
     let (low, high) = line.split_at(LINE_LEN / 2);
@@ -30,15 +32,34 @@ pub(super) fn may_contain(line: &[u8; LINE_LEN], hash: u32, probes: u8) -> bool 
         let signs = _mm256_sllv_epi32(word, _mm256_xor_si256(bit, _mm256_set1_epi32(31)));
         let set = _mm256_movemask_ps(_mm256_castsi256_ps(signs)).cast_unsigned();
         let wanted = (1 << left.min(8)) - 1;
-        if set & wanted != wanted {
-            return false;
-        }
+        let all = set & wanted == wanted;
+        // First the exit that the predictor knows: up to eight probes, no branch depends on memory, and the processor
+        // goes on to the next query while this one waits.
         if left <= 8 {
-            break;
+            return all;
+        }
+        if !all {
+            return false;
         }
         left -= 8;
     }
     true
+}
+
+/// Answers for keys whose lines have been asked for.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+pub(super) fn may_contain_batch(
+    geometry: Geometry,
+    lines: &[Line],
+    keys: &[KeyHash<'_>],
+    answers: &mut [bool],
+) {
+    for (key, answer) in keys.iter().zip(answers) {
+        let hash = key.hash64();
+        if let Some(line) = lines.get(geometry.line_of(hash)) {
+            *answer = may_contain(&line.0, (hash >> 32) as u32, geometry.probes);
+        }
+    }
 }
 
 /// Loads the 32 bytes at `from`.

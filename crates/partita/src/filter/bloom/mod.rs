@@ -8,20 +8,19 @@
 //! probe i: g = h2 * 0x9e3779b9^i (mod 2^32);  bit = g >> 23, i.e. byte bit / 8, bit bit % 8 of the line
 //! ```
 //!
-//! The siblings hold one path each: `plain` always, `sse42`, `avx2` and `avx512` on x86-64, `neon` on ARM.
+//! The siblings hold one path each: `plain` always, `avx2` on x86-64, `neon` on ARM. Kernels for SSE4 and AVX-512 were
+//! tried, too: without a permutation across the line SSE loses to plain code, and AVX-512's permutation of two
+//! registers is no faster than AVX2's two and a blend.
 //! Format: docs/format/filter.md, section 4.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod plain;
 pub(super) mod sizing;
-#[cfg(target_arch = "x86_64")]
-mod sse42;
 
+use super::KeyHash;
 use super::lines::{LINE_LEN, Line};
 use super::path::{FilterImpl, Path};
 
@@ -91,17 +90,43 @@ impl Geometry {
         match path.path() {
             Path::Plain => plain::may_contain(line, hash, probes),
             #[cfg(target_arch = "x86_64")]
+            Path::Sse42 => plain::may_contain(line, hash, probes),
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: a `FilterImpl` exists only for instructions that the processor has.
-            Path::Sse42 => unsafe { sse42::may_contain(line, hash, probes) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Path::Avx2 => unsafe { avx2::may_contain(line, hash, probes) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Path::Avx512 => unsafe { avx512::may_contain(line, hash, probes) },
+            Path::Avx2 | Path::Avx512 => unsafe { avx2::may_contain(line, hash, probes) },
             #[cfg(target_arch = "aarch64")]
             // SAFETY: as above.
             Path::Neon => unsafe { neon::may_contain(line, hash, probes) },
+        }
+    }
+}
+
+impl Geometry {
+    /// Answers for many keys: `answers[i]` becomes the answer for `keys[i]`.
+    pub(super) fn may_contain_batch(
+        self,
+        path: FilterImpl,
+        lines: &[Line],
+        keys: &[KeyHash<'_>],
+        answers: &mut [bool],
+    ) {
+        for key in keys {
+            prefetch_line(lines, self.line_of(key.hash64()));
+        }
+        match path.path() {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a `FilterImpl` exists only for instructions that the processor has.
+            Path::Avx2 | Path::Avx512 => unsafe {
+                avx2::may_contain_batch(self, lines, keys, answers);
+            },
+            _ => {
+                for (key, answer) in keys.iter().zip(answers) {
+                    let hash = key.hash64();
+                    if let Some(line) = lines.get(self.line_of(hash)) {
+                        *answer = self.may_contain(path, hash, &line.0);
+                    }
+                }
+            }
         }
     }
 }
@@ -129,5 +154,7 @@ pub(super) fn build(lines: &mut [Line], hashes: &[u64], probes: u8) -> [u8; 5] {
 
 #[inline]
 fn prefetch_line(lines: &[Line], line: usize) {
-    super::path::prefetch(&lines[line].0, 0);
+    if let Some(line) = lines.get(line) {
+        super::path::prefetch(&line.0, 0);
+    }
 }

@@ -17,6 +17,8 @@ pub(super) fn may_contain(query: Query<'_>) -> bool {
     let near_coefficients = broadcast(query.near_coefficients);
     let far_coefficients = broadcast(query.far_coefficients);
     let mut result = query.result;
+    // No early exit: a mispredicted one costs more than the rest of the columns.
+    let mut wrong = 0;
     for (near, far) in query.near.chunks(GROUP_LEN).zip(query.far.chunks(GROUP_LEN)) {
         // Two bits per column: the processor counts in 64-bit halves, and both get the parity of the column.
         let present = (1 << (near.len() / 8)) - 1;
@@ -27,12 +29,10 @@ pub(super) fn may_contain(query: Query<'_>) -> bool {
         let bits = _mm512_xor_si512(bits, _mm512_shuffle_epi32::<0b01_00_11_10>(bits));
         let odd = _mm512_test_epi64_mask(_mm512_popcnt_epi64(bits), _mm512_set1_epi64(1));
         let wanted = _pdep_u32(result, 0b0101_0101);
-        if (u32::from(odd) ^ wanted) & present & 0b0101_0101 != 0 {
-            return false;
-        }
+        wrong |= (u32::from(odd) ^ wanted) & present & 0b0101_0101;
         result >>= 4;
     }
-    true
+    wrong == 0
 }
 
 /// Up to 64 bytes, whole words; zeroes behind them.
@@ -59,16 +59,16 @@ fn broadcast(value: u128) -> __m512i {
 pub(super) fn substitute_block(
     low: &mut [u64; 8],
     high: &mut [u64; 8],
-    coefficients: &[u128; BLOCK_SLOTS as usize],
+    coefficients: &[[u64; 2]; BLOCK_SLOTS as usize],
     results: &[u32; BLOCK_SLOTS as usize],
     first_column: u32,
 ) {
     let lanes = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
     let one = _mm512_set1_epi64(1);
     let (mut low_bits, mut high_bits) = (load_words(low), load_words(high));
-    for (&coefficients, &result) in coefficients.iter().zip(results).rev() {
-        let low_coefficients = _mm512_set1_epi64((coefficients as u64).cast_signed());
-        let high_coefficients = _mm512_set1_epi64(((coefficients >> 64) as u64).cast_signed());
+    for (&[low, high], &result) in coefficients.iter().zip(results).rev() {
+        let low_coefficients = _mm512_set1_epi64(low.cast_signed());
+        let high_coefficients = _mm512_set1_epi64(high.cast_signed());
         let result = _mm512_set1_epi64(i64::from(result >> first_column));
         high_bits =
             _mm512_or_si512(_mm512_slli_epi64::<1>(high_bits), _mm512_srli_epi64::<63>(low_bits));

@@ -237,11 +237,16 @@ impl Probe {
     }
 }
 
+/// Memory that one build leaves to the next.
+#[derive(Debug, Default)]
+pub(super) struct Scratch(banding::Banding);
+
 /// Solves the keys' equations into `block` and returns the metadata; `None` if all 256 seeds fail.
 ///
 /// * `hashes`: at least one.
 /// * `block`: becomes the segments, `sizing.segments_len` bytes.
 pub(super) fn build(
+    scratch: &mut Scratch,
     block: &mut Lines,
     hashes: &[u64],
     sizing: Sizing,
@@ -249,14 +254,14 @@ pub(super) fn build(
 ) -> Option<[u8; 5]> {
     let blocks = sizing.slots / BLOCK_SLOTS;
     let first_seed = *hashes.first()? as u8;
-    let mut banding = banding::Banding::new(sizing.slots);
-    let seed = (0..=u8::MAX).map(|i| first_seed.wrapping_add(i)).find(|&seed| {
-        banding.clear();
-        banding.add_all(Hasher::new(seed, blocks), hashes)
-    })?;
+    let Scratch(banding) = scratch;
+    let seed = (0..=u8::MAX)
+        .map(|i| first_seed.wrapping_add(i))
+        .find(|&seed| banding.add_all(sizing.slots, Hasher::new(seed, blocks), hashes, path))?;
     block.reset(sizing.segments_len);
     let geometry = Geometry::new(seed, blocks, (sizing.segments_len / SEGMENT_LEN) as u32);
-    solve::back_substitute(&banding, geometry, block.bytes_mut(), path);
+    solve::back_substitute(banding, geometry, block.bytes_mut(), path);
+    banding.shrink();
     let [a, b, c, _] = blocks.to_le_bytes();
     Some([MARKER, seed, a, b, c])
 }

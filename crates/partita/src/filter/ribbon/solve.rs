@@ -39,8 +39,8 @@ fn column_by_column(banding: &Banding, geometry: Geometry, segments: &mut [u8]) 
     for (block, segments) in blocks_backwards(geometry, segments) {
         let state = &mut state[..segments.len()];
         let (coefficients, results) = banding.block(block);
-        for (&coefficients, &result) in coefficients.iter().zip(results).rev() {
-            plain::substitute(state, coefficients, result);
+        for (&[low, high], &result) in coefficients.iter().zip(results).rev() {
+            plain::substitute(state, u128::from(high) << 64 | u128::from(low), result);
         }
         for (segment, column) in segments.iter_mut().zip(state) {
             *segment = column.to_le_bytes();

@@ -15,7 +15,7 @@
 //! 241..         eight 64-bit lanes over 64-byte stripes; 16 stripes make a block, then the lanes are scrambled
 //! ```
 //!
-//! Keys of up to 16 bytes are hashed inline in the caller.
+//! Keys of up to 32 bytes are hashed inline in the caller.
 
 const PRIME32_1: u64 = 0x9e37_79b1;
 const PRIME32_2: u64 = 0x85eb_ca77;
@@ -44,7 +44,7 @@ static SECRET: [u8; 192] = [
 
 /// Hashes `data` to 64 bits, with seed 0.
 ///
-/// * Cost: a few ns for keys of up to 16 bytes, then about one multiplication per 8 bytes.
+/// * Cost: a few ns for keys of up to 32 bytes, then about one multiplication per 8 bytes.
 ///
 /// ```
 /// assert_eq!(partita::util::hash::hash64(&[3]), 0x81b7_8b21_c2ce_4f18);
@@ -56,7 +56,8 @@ pub fn hash64(data: &[u8]) -> u64 {
         4..=8 => hash_4_to_8(data),
         1..=3 => hash_1_to_3(data),
         0 => fold(secret64(0), PRIME64_2),
-        17..=128 => hash_17_to_128(data),
+        17..=32 => hash_17_to_32(data),
+        33..=128 => hash_33_to_128(data),
         129..=240 => hash_129_to_240(data),
         _ => hash_long(data),
     }
@@ -90,7 +91,15 @@ fn hash_9_to_16(data: &[u8]) -> u64 {
     avalanche(sum.wrapping_add(fold(low, high)))
 }
 
-fn hash_17_to_128(data: &[u8]) -> u64 {
+#[inline]
+fn hash_17_to_32(data: &[u8]) -> u64 {
+    let len = data.len();
+    let acc = (len as u64).wrapping_mul(PRIME64_1);
+    let acc = acc.wrapping_add(mix16(data, 0, 0)).wrapping_add(mix16(data, len - 16, 16));
+    avalanche(acc)
+}
+
+fn hash_33_to_128(data: &[u8]) -> u64 {
     let len = data.len();
     let mut acc = (len as u64).wrapping_mul(PRIME64_1);
     let mut both_ends = |depth: usize| {
@@ -98,15 +107,13 @@ fn hash_17_to_128(data: &[u8]) -> u64 {
         let back = mix16(data, len - 16 * (depth + 1), 32 * depth + 16);
         acc = acc.wrapping_add(front).wrapping_add(back);
     };
-    if len > 32 {
-        if len > 64 {
-            if len > 96 {
-                both_ends(3);
-            }
-            both_ends(2);
+    if len > 64 {
+        if len > 96 {
+            both_ends(3);
         }
-        both_ends(1);
+        both_ends(2);
     }
+    both_ends(1);
     both_ends(0);
     avalanche(acc)
 }
