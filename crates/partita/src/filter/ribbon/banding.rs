@@ -221,3 +221,39 @@ impl Lane {
         Ok(false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_subtracts_the_row_and_moves_to_the_next_coefficient() {
+        for zeroes in 1..128 {
+            let row = 0x8123_4567_89ab_cdef_0123_4567_89ab_cdef_u128;
+            let difference = (u128::MAX / 3) << zeroes | 1 << zeroes;
+            let equation = row ^ difference;
+            let mut coefficients = vec![[0; 2]; 10];
+            coefficients[7] = [row as u64, (row >> 64) as u64];
+            let mut results = vec![0; 10];
+            results[7] = 0b1100;
+            let (low, high) = (equation as u64, (equation >> 64) as u64);
+            let mut lane = Lane { slot: 7, low, high, result: 0b1010 };
+            assert!(matches!(lane.step(&mut coefficients, &mut results), Ok(false)));
+            assert_eq!(lane.slot, 7 + zeroes as usize);
+            let left = u128::from(lane.high) << 64 | u128::from(lane.low);
+            assert_eq!(left, difference >> zeroes);
+            assert_eq!(lane.result, 0b0110);
+        }
+    }
+
+    #[test]
+    fn the_same_equation_is_fine_and_another_result_is_not() {
+        let mut coefficients = vec![[5, 6]];
+        let mut results = vec![9];
+        let mut step = |result| {
+            Lane { slot: 0, low: 5, high: 6, result }.step(&mut coefficients, &mut results)
+        };
+        assert!(matches!(step(9), Ok(true)));
+        assert!(matches!(step(8), Err(Contradiction)));
+    }
+}

@@ -29,6 +29,8 @@ mod banding;
 mod plain;
 pub(super) mod sizing;
 mod solve;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
