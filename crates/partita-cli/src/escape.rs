@@ -55,7 +55,15 @@ fn hex_pair(byte: u8) -> [u8; 2] {
 }
 
 fn write_hex(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    bytes.iter().try_for_each(|&byte| out.write_all(&hex_pair(byte)))
+    const CHUNK: usize = 64;
+    let mut text = [[0; 2]; CHUNK];
+    for chunk in bytes.chunks(CHUNK) {
+        for (pair, &byte) in text.iter_mut().zip(chunk) {
+            *pair = hex_pair(byte);
+        }
+        out.write_all(text[..chunk.len()].as_flattened())?;
+    }
+    Ok(())
 }
 
 fn write_escaped(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {

@@ -228,6 +228,53 @@ fn each_byte_of_the_footer_is_checked() {
     }
 }
 
+/// A golden table rewritten without checksums, so that only what its bytes mean can tell of damage.
+fn without_checksums(dir: &Path) -> Subject {
+    let path = dir.join("000009.sst");
+    let db = golden::get("locations-partitioned");
+    let options = "checksum=kNoChecksum;metadata_block_size=150;enable_index_compression=false";
+    let head = ["sst", "rewrite", "--quiet", "--options", options].map(Path::new);
+    partita(head.iter().copied().chain([&*db.sst_paths()[0], &*path])).clean();
+    Subject::of_file(path)
+}
+
+#[test]
+fn a_wrong_count_in_the_properties_is_found_without_checksums() {
+    let dir = tempfile::tempdir().unwrap();
+    let subject = without_checksums(dir.path());
+    assert_eq!(verify(&subject.path).run.code, 0);
+    for (name, found) in [
+        (&b"eted.keys"[..], "0 deletions found, 16 recorded"),
+        (b"merge.operands", "0 merge operands found, 16 recorded"),
+        (b"range-deletions", "0 range tombstones found, 16 recorded"),
+    ] {
+        // The value stands right behind the name, of which the start is shared with the name before.
+        let at = subject.bytes.windows(name.len()).rposition(|window| window == name).unwrap();
+        let verified = subject.verify_flipped(at + name.len());
+        assert_eq!(verified.run.code, 1);
+        assert_eq!(verified.json["damage"][0]["message"], found);
+        assert_eq!(verified.json["damage"][0]["role"], "properties block");
+    }
+}
+
+#[test]
+fn a_wrong_separator_in_the_top_level_is_found_without_checksums() {
+    let dir = tempfile::tempdir().unwrap();
+    let subject = without_checksums(dir.path());
+    let top_level = subject.blocks_of(BlockRole::IndexTopLevel)[0].handle.offset as usize;
+    // First entry: 0 bytes shared, length of the key, key. Lowered, it ends before its partition does.
+    let (shared, len) = (subject.bytes[top_level], usize::from(subject.bytes[top_level + 1]));
+    assert_eq!(shared, 0);
+    let key = top_level + 2..top_level + 2 + len;
+    let at = key.clone().rev().find(|&at| subject.bytes[at] > 0).unwrap();
+    let mut bytes = subject.bytes.clone();
+    bytes[at] -= 1;
+    fs::write(&subject.path, bytes).unwrap();
+    let verified = verify(&subject.path);
+    assert_eq!(verified.run.code, 1, "{verified:?}");
+    assert!(verified.run.stdout.contains("do not keep to the top level's"), "{verified:?}");
+}
+
 #[test]
 fn a_truncated_table_is_damaged() {
     let subject = Subject::new("locations-partitioned");

@@ -6,5 +6,6 @@ mod layering;
 mod builder_model;
 mod golden_tables;
 mod rebuild;
+mod survey;
 mod table_damage;
 mod variants;
