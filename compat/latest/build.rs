@@ -50,7 +50,8 @@ fn main() {
         println!("cargo::rustc-env=ROCKSDB_FILTERS_{}={}", name.to_uppercase(), shared.display());
     }
     // Public classes only, so the library as it is serves.
-    compiler(&sources).file("shim/tables.cc").compile("table_shim");
+    let mut shims = compiler(&sources);
+    shims.files(["shim/tables.cc", "shim/sst_reader.cc"]).compile("table_shims");
 }
 
 fn variable(name: &str) -> PathBuf {

@@ -6,12 +6,16 @@
 //! | [`contender`] | one engine's filters, built and asked in loops that are timed |
 //! | [`rocks_filters`] | RocksDB's filters, compiled plainly or with AVX2, as a contender |
 //! | [`partita_filters`] | Partita's filters as a contender |
+//! | [`sst_reader`] | single tables through RocksDB's `SstFileReader` |
 //! | [`workload`] | the keys and queries that all contenders get |
 //! | [`samples`] | measurements in turns, and their medians |
 //! | [`table_bench`] | tables written and read by both engines, in turns |
 //! | [`rocks_table`] | RocksDB's SST files as a contender |
 //! | [`partita_table`] | Partita's |
 //! | [`rows`] | the entries that all tables get |
+
+// Linked for their symbols, which `sst_reader` uses.
+use partita_compat_rocks as _;
 
 pub mod compare;
 pub mod contender;
@@ -21,5 +25,6 @@ pub mod rocks_filters;
 pub mod rocks_table;
 pub mod rows;
 pub mod samples;
+pub mod sst_reader;
 pub mod table_bench;
 pub mod workload;

@@ -91,6 +91,7 @@ fn nanos_since(start: Instant) -> u64 {
 }
 
 /// The message of an error, as the other contender gives it.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
 pub fn message(error: Error) -> String {
     error.to_string()
 }

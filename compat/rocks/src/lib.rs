@@ -9,14 +9,18 @@
 //! | [`db`] | open, write, flush, ingest, iterate, get; writing external files |
 //! | [`matrix`] | which tables to make: every option that shapes a file |
 //! | [`shape`] | what to put into them |
+//! | [`check`] | Partita's reader on such a table |
+//! | [`rebuild`] | the same table written by Partita, to compare blocks |
 
 // Linked for its symbols only.
 #[cfg(feature = "latest")]
 use rocksdb as _;
 
+pub mod check;
 pub mod db;
 mod ffi;
 pub mod matrix;
+pub mod rebuild;
 pub mod shape;
 
 /// A key and its value.
