@@ -159,3 +159,108 @@ fn first_piece(pieces: &Partitions<FilterPiece>, order: &KeyOrder, key: Internal
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corruption | ErrorKind::NotSupported)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::{FilterBuilder, FilterLevel, FilterPolicy};
+    use crate::key::SeqNo;
+    use crate::table::block::{IndexBlock, IndexFormat};
+
+    /// A top level of user-key separators over partitions at offsets 0, 1, 2, …
+    fn pieces(separators: &[&[u8]]) -> Partitions<FilterPiece> {
+        let (mut block, mut restarts) = (Vec::new(), Vec::new());
+        for (number, separator) in separators.iter().enumerate() {
+            restarts.extend_from_slice(&(block.len() as u32).to_le_bytes());
+            block.extend_from_slice(&[0, separator.len() as u8, 2]);
+            block.extend_from_slice(separator);
+            block.extend_from_slice(&[number as u8, 100]);
+        }
+        block.extend_from_slice(&restarts);
+        block.extend_from_slice(&(separators.len() as u32).to_le_bytes());
+        let format = IndexFormat { user_keys: true, ..IndexFormat::default() };
+        let order = KeyOrder::Bytewise;
+        let block = IndexBlock::parse_index(block, format, &order).unwrap();
+        Partitions::parse(&block, format, &order).unwrap()
+    }
+
+    fn filter_of(prefix: &[u8]) -> Vec<u8> {
+        let policy = FilterPolicy::Bloom { bits_per_key: 20.0 };
+        let mut builder = FilterBuilder::new(&policy, 5, FilterLevel::Unknown).unwrap();
+        builder.add_key(prefix);
+        builder.finish()
+    }
+
+    fn filter(separators: &[&[u8]]) -> TableFilter {
+        TableFilter {
+            status: FilterStatus::Partitioned,
+            pieces: Some(pieces(separators)),
+            whole_keys: false,
+            prefixes: Some(PrefixExtractor::Fixed(2)),
+            damage: OnceLock::new(),
+        }
+    }
+
+    fn prefix_may_match(filter: &TableFilter, target: &[u8], contents: &[Vec<u8>]) -> bool {
+        let target = InternalKey::for_seek(target, SeqNo::MAX);
+        filter
+            .prefix_may_match(
+                &KeyOrder::Bytewise,
+                target,
+                &mut ReadContext::default(),
+                |handle, role, _| {
+                    assert_eq!(role, BlockRole::FilterPartition);
+                    Ok(contents[handle.offset as usize].clone())
+                },
+            )
+            .unwrap()
+    }
+
+    /// rocksdb#5835: the separator "ab" sends a seek to "ab" to the first partition, whose writer did not add the
+    /// prefix that only the next one has.
+    #[test]
+    fn a_prefix_is_looked_for_as_far_as_the_separators_have_it() {
+        let contents = [filter_of(b"aa"), filter_of(b"ab"), filter_of(b"ac")];
+        let filter = filter(&[b"ab", b"abK2", b"acK3"]);
+        assert!(prefix_may_match(&filter, b"ab", &contents));
+        assert!(prefix_may_match(&filter, b"aa", &contents));
+        // Behind the last separator the last partition is asked.
+        assert!(prefix_may_match(&filter, b"acZ", &contents));
+        assert!(!prefix_may_match(&filter, b"ad", &contents));
+        // No further than that: the separator "abK2" does not have the prefix "a0".
+        assert!(!prefix_may_match(&filter, b"a0", &contents));
+        // Keys without a prefix are not ruled out.
+        assert!(prefix_may_match(&filter, b"a", &contents));
+    }
+
+    #[test]
+    fn damage_is_noted_once_and_rules_nothing_out() {
+        let filter = filter(&[b"zz"]);
+        let mut ctx = ReadContext::default();
+        let mut reads = 0;
+        for _ in 0..3 {
+            let key = LookupKey::new(b"abcd", SeqNo::MAX);
+            let may = filter.may_contain(&KeyOrder::Bytewise, &key, &mut ctx, |_, _, _| {
+                reads += 1;
+                Err(Error::corruption("torn"))
+            });
+            assert!(may.unwrap());
+        }
+        assert_eq!((reads, ctx.filters_unreadable, ctx.filters_checked), (1, 3, 0));
+        assert_eq!(filter.damage.get().unwrap(), "corruption: torn");
+    }
+
+    #[test]
+    fn a_failed_read_is_an_error_and_tried_again() {
+        let filter = filter(&[b"zz"]);
+        let mut ctx = ReadContext::default();
+        let key = LookupKey::new(b"abcd", SeqNo::MAX);
+        let ask = |ctx: &mut ReadContext, contents: Result<Vec<u8>>| {
+            let mut contents = Some(contents);
+            filter.may_contain(&KeyOrder::Bytewise, &key, ctx, |_, _, _| contents.take().unwrap())
+        };
+        let failed = Err(Error::io("read", std::io::ErrorKind::Interrupted.into()));
+        assert_eq!(ask(&mut ctx, failed).unwrap_err().kind(), ErrorKind::Io);
+        assert!(ask(&mut ctx, Ok(filter_of(b"ab"))).unwrap());
+    }
+}

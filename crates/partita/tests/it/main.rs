@@ -1,11 +1,12 @@
 //! Partita's integration tests, as one binary.
 #![forbid(unsafe_code)]
 
-mod layering;
-
 mod builder_model;
 mod golden_tables;
+mod layering;
+mod public_reports;
 mod rebuild;
 mod survey;
 mod table_damage;
+mod table_refusals;
 mod variants;
