@@ -48,9 +48,11 @@ impl Metaindex {
     pub fn parse(contents: Vec<u8>) -> Result<Self> {
         let block = DataBlock::parse_meta(contents)?;
         let mut entries = Vec::new();
+        let mut budget = block.key_budget();
         let mut cursor = BlockCursor::new();
         cursor.seek_to_first(&block)?;
         while cursor.is_valid() {
+            budget.spend(cursor.key())?;
             let name = String::from_utf8_lossy(cursor.key()).into_owned();
             let handle = BlockHandle::decode_from(&mut Cursor::new(cursor.value(&block))).map_err(
                 |error| Error::corruption(format!("entry {name:?}: {}", error.message())),

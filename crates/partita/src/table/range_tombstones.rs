@@ -51,9 +51,11 @@ impl RangeTombstones {
     /// * Errors: `Corruption` if an entry is not a range tombstone.
     pub fn parse(block: &DataBlock, order: &KeyOrder, global_seqno: Option<SeqNo>) -> Result<Self> {
         let mut tombstones = Vec::new();
+        let mut budget = block.key_budget();
         let mut cursor = BlockCursor::new();
         cursor.seek_to_first(block)?;
         while cursor.is_valid() {
+            budget.spend(cursor.key())?;
             let key = InternalKey::decode(cursor.key())?;
             if key.value_type != ValueType::RangeDeletion {
                 return Err(Error::corruption(format!(

@@ -27,6 +27,9 @@ pub struct BlockCursor<F: Format> {
     behind: Behind<F>,
 }
 
+/// Most bytes of keys that a walk backward keeps. Longer intervals are decoded once for each such piece.
+const BEHIND_LEN_MAX: usize = 256 * 1024;
+
 /// The entries of a restart interval before the cursor's, so that a walk backward decodes each interval once.
 #[derive(Clone, Debug)]
 struct Behind<F: Format> {
@@ -268,6 +271,10 @@ impl<F: Format> BlockCursor<F> {
     fn walk_to_end(&mut self, block: &Block<F>, end: usize, keep: bool) -> Result<()> {
         while self.next < end {
             if keep && self.valid {
+                if self.behind.keys.len() + self.key.len() > BEHIND_LEN_MAX {
+                    self.behind.entries.clear();
+                    self.behind.keys.clear();
+                }
                 self.behind.entries.push(Passed {
                     key_at: self.behind.keys.len(),
                     at: self.at,

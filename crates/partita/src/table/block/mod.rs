@@ -19,6 +19,7 @@
 //! A block is searched by [`Block::find`] or walked by a [`BlockCursor`], which holds no reference to it; an iterator
 //! keeps both. All methods may be called by any number of threads.
 
+mod budget;
 mod cursor;
 mod directory;
 mod format;
@@ -28,6 +29,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+pub use budget::KeyBudget;
 pub use cursor::BlockCursor;
 pub use format::{DataFormat, EntryAt, Format, IndexFormat, IndexValue};
 pub use search::Found;
@@ -150,6 +152,11 @@ impl<F: Format> Block<F> {
     /// Bytes of the contents.
     pub fn contents_len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// How many bytes of keys may be taken out of the block and kept.
+    pub fn key_budget(&self) -> KeyBudget {
+        KeyBudget::of_block(self.bytes.len())
     }
 
     /// Bytes that the block holds in memory, itself included.

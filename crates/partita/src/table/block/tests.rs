@@ -346,3 +346,45 @@ fn index_entries_of_every_form_come_back() {
         }
     }
 }
+
+#[test]
+fn a_walk_backward_over_one_long_interval_keeps_to_its_limit() {
+    let lead = [b'x'; 500];
+    let entries: Vec<_> = (0..2000u32)
+        .map(|n| {
+            let user_key = [&lead[..], &n.to_be_bytes()].concat();
+            let key = InternalKey::new(&user_key, SeqNo::ZERO, ValueType::Value).encode();
+            (key, n.to_le_bytes().to_vec())
+        })
+        .collect();
+    let shape = Shape { interval: 5000, delta_keys: true, separated: false, hash_index: false };
+    let block = DataBlock::parse_data(build(&entries, shape), &KeyOrder::Bytewise).unwrap();
+    let mut cursor = BlockCursor::new();
+    cursor.seek_to_last(&block).unwrap();
+    for entry in entries.iter().rev() {
+        assert_eq!(at(&cursor, &block), pair(Some(entry)));
+        cursor.prev(&block).unwrap();
+    }
+    assert!(!cursor.is_valid());
+}
+
+#[test]
+fn keys_that_are_quadratic_in_the_block_are_not_kept() {
+    let lead = vec![b'x'; 20_000];
+    let entries: Vec<_> =
+        (0..20_000u32).map(|n| ([&lead[..], &n.to_be_bytes()].concat(), Vec::new())).collect();
+    let shape = Shape { interval: 50_000, delta_keys: true, separated: false, hash_index: false };
+    let bytes = build(&entries, shape);
+    drop(entries);
+    let block = DataBlock::parse_meta(bytes).unwrap();
+    let mut budget = block.key_budget();
+    let mut cursor = BlockCursor::new();
+    cursor.seek_to_first(&block).unwrap();
+    let mut kept = 0;
+    while cursor.is_valid() && budget.spend(cursor.key()).is_ok() {
+        kept += cursor.key().len();
+        cursor.next(&block).unwrap();
+    }
+    assert!(cursor.is_valid());
+    assert!(kept <= block.contents_len() * 256);
+}

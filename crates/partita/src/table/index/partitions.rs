@@ -47,9 +47,11 @@ impl<T> Partitions<T> {
     /// The partitions that a top-level block lists.
     pub(crate) fn parse(block: &IndexBlock, format: IndexFormat, order: &KeyOrder) -> Result<Self> {
         let (mut words, mut ends, mut keys, mut handles) = (vec![], vec![], vec![], vec![]);
+        let mut budget = block.key_budget();
         let mut cursor = BlockCursor::new();
         cursor.seek_to_first(block)?;
         while cursor.is_valid() {
+            budget.spend(cursor.key())?;
             if matches!(order, KeyOrder::Bytewise) {
                 words.push(prefix_word(block.user_key_of(cursor.key())));
             }
