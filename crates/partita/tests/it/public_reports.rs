@@ -22,13 +22,16 @@ fn fixture(name: &str, options: &ReaderOptions) -> Arc<TableReader> {
     open(&path, options).unwrap()
 }
 
+/// An encoded internal key with its value.
+type Entry = (Vec<u8>, Vec<u8>);
+
 /// A table of these user keys, each put once, with its entries.
 fn build(
     keys: &[&[u8]],
     options: &TableOptions,
     order: &KeyOrder,
     reader_options: &ReaderOptions,
-) -> (Arc<TableReader>, Vec<(Vec<u8>, Vec<u8>)>) {
+) -> (Arc<TableReader>, Vec<Entry>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("table.sst");
     let file = Box::new(DiskWriter::create(&path).unwrap());
