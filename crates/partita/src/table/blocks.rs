@@ -1,3 +1,4 @@
+use super::extents::Extents;
 use super::index::IndexCursor;
 use super::metaindex::{self, role_of};
 use super::{BlockHandle, BlockRole, ReadContext, TableReader};
@@ -15,7 +16,7 @@ pub struct BlockInfo {
 impl TableReader {
     /// All blocks of the table in the order of the file.
     ///
-    /// * Errors: `Corruption` if a part of the index is damaged; [`verify_table`](super::verify_table) goes on then.
+    /// * Errors: `Corruption` if a part of the index is damaged or blocks overlap; [`verify_table`](super::verify_table) goes on then.
     /// * Cost: the whole index is read, no data block and no filter.
     pub fn blocks(&self, ctx: &mut ReadContext) -> Result<Vec<BlockInfo>> {
         let mut blocks = self.meta_blocks();
@@ -23,10 +24,18 @@ impl TableReader {
             let partitions = self.index.handles().iter();
             blocks.extend(partitions.map(|&handle| BlockInfo { role: self.index_role(), handle }));
         }
+        let mut extents = Extents::default();
+        let mut take = |block: BlockInfo| {
+            let BlockInfo { role, handle } = block;
+            extents.insert(handle).map_err(|error| self.fetcher.place(error, handle, role))
+        };
+        blocks.iter().try_for_each(|block| take(*block))?;
         let mut cursor = IndexCursor::default();
         cursor.seek_to_first(self, ctx)?;
         while let Some(value) = cursor.entry() {
-            blocks.push(BlockInfo { role: BlockRole::Data, handle: value.handle });
+            let block = BlockInfo { role: BlockRole::Data, handle: value.handle };
+            take(block)?;
+            blocks.push(block);
             cursor.next(self, ctx)?;
         }
         blocks.sort_by_key(|block| block.handle.offset);

@@ -12,6 +12,7 @@ pub mod block;
 mod blocks;
 mod builder;
 mod compatibility;
+mod extents;
 mod fetch;
 mod filter_reader;
 mod footer;

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use super::block::{BlockCursor, DataBlock, IndexBlock, IndexFormat};
+use super::extents::Extents;
 use super::fetch::BlockFetcher;
 use super::metaindex::{self, Metaindex};
 use super::open::{
@@ -116,41 +117,50 @@ impl TableSurvey {
     /// Visits every block: data blocks with the index piece that names them, then filters and other meta blocks, the
     /// metaindex last. Damage and failed reads are visited as errors that name the block.
     pub fn visit_blocks(&self, visit: &mut dyn FnMut(Result<SurveyedBlock>)) {
-        if self.index_type == IndexType::TwoLevel {
-            self.visit_index(BlockRole::IndexTopLevel, self.index_handle, visit);
-        } else {
-            self.visit_index(BlockRole::Index, self.index_handle, visit);
-        }
+        let mut extents = Extents::default();
+        let role = match self.index_type {
+            IndexType::TwoLevel => BlockRole::IndexTopLevel,
+            _ => BlockRole::Index,
+        };
+        self.visit_block(role, self.index_handle, true, &mut extents, visit);
         for (name, handle) in self.metaindex.iter() {
             match metaindex::role_of(name, false) {
                 // Visited above, wherever its handle stands.
                 BlockRole::Index => {}
-                BlockRole::FilterTopLevel if name_is_builtin(name) => {
-                    self.visit_index(BlockRole::FilterTopLevel, handle, visit);
-                }
-                role => visit(self.look_at(role, handle, name_is_builtin(name))),
+                role => self.visit_block(role, handle, name_is_builtin(name), &mut extents, visit),
             }
         }
-        visit(self.look_at(BlockRole::Metaindex, self.footer.metaindex, false));
+        self.visit_block(BlockRole::Metaindex, self.footer.metaindex, false, &mut extents, visit);
     }
 
-    /// Visits an index block or a top level, and before it what it names.
-    fn visit_index(
+    /// Visits a block, and before it the blocks that it names.
+    ///
+    /// * `known_policy`: of a filter or its top level, whether it is one that we read.
+    fn visit_block(
         &self,
         role: BlockRole,
         handle: BlockHandle,
+        known_policy: bool,
+        extents: &mut Extents,
         visit: &mut dyn FnMut(Result<SurveyedBlock>),
     ) {
+        // A block that is named again and again would make a walk without end of a small file.
+        if let Err(error) = extents.insert(handle) {
+            return visit(Err(self.fetcher.place(error, handle, role)));
+        }
         let named = match role {
-            BlockRole::IndexTopLevel => BlockRole::IndexPartition,
-            BlockRole::FilterTopLevel => BlockRole::FilterPartition,
-            _ => BlockRole::Data,
+            BlockRole::IndexTopLevel => Some(BlockRole::IndexPartition),
+            BlockRole::Index | BlockRole::IndexPartition => Some(BlockRole::Data),
+            BlockRole::FilterTopLevel if known_policy => Some(BlockRole::FilterPartition),
+            _ => None,
         };
-        let walked = self.index_entries(role, handle, &mut |entry| match named {
-            BlockRole::IndexPartition => self.visit_index(named, entry, visit),
-            _ => visit(self.look_at(named, entry, true)),
-        });
-        visit(walked.and_then(|()| self.look_at(role, handle, false)));
+        let walked = match named {
+            Some(named) => self.index_entries(role, handle, &mut |entry| {
+                self.visit_block(named, entry, known_policy, extents, visit);
+            }),
+            None => Ok(()),
+        };
+        visit(walked.and_then(|()| self.look_at(role, handle, known_policy)));
     }
 
     /// Calls `each` with the handles in an index block.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::block::{BlockCursor, DataBlock, IndexBlock, IndexFormat};
 use super::blocks::BlockInfo;
+use super::extents::Extents;
 use super::fetch::BlockFetcher;
 use super::metaindex::{self, Metaindex, role_of};
 use super::open::{
@@ -61,7 +62,7 @@ impl VerifyReport {
 ///
 /// Checked are: the footer; the checksum, compression and layout of every block; that data blocks come in the order of
 /// their keys and keep to the index's separators, and index partitions to those of the top level; that entries have known
-/// types; that the filter knows every key; and, if nothing is damaged, the counts and sizes in the properties.
+/// types; that the filter knows every key; that no two blocks share a byte; and, if nothing is damaged, the counts and sizes in the properties.
 ///
 /// * `on_block`: called before each block, for progress.
 pub fn verify_table(
@@ -90,6 +91,7 @@ pub fn verify_table(
         reader,
         ctx: ReadContext::default(),
         report: VerifyReport { complete: true, not_opened, ..VerifyReport::default() },
+        extents: Extents::default(),
         on_block,
     };
     padding.into_iter().for_each(|error| walk.note(error));
@@ -122,6 +124,7 @@ struct Walk<'v> {
     reader: Option<Arc<TableReader>>,
     ctx: ReadContext,
     report: VerifyReport,
+    extents: Extents,
     on_block: &'v mut dyn FnMut(BlockInfo),
 }
 
@@ -362,17 +365,25 @@ impl Walk<'_> {
         role: BlockRole,
         parse: impl FnOnce(Vec<u8>) -> Result<T>,
     ) -> Option<T> {
-        self.announce(handle, role);
+        if !self.announce(handle, role) {
+            return None;
+        }
         let parsed = self.fetcher.fetch(handle, role, &mut self.ctx).and_then(|contents| {
             parse(contents).map_err(|error| self.fetcher.place(error, handle, role))
         });
         parsed.map_err(|error| self.note(error)).ok()
     }
 
-    fn announce(&mut self, handle: BlockHandle, role: BlockRole) {
+    /// Counts a block that is about to be read. Returns false, after a note, if it shares bytes with another one.
+    fn announce(&mut self, handle: BlockHandle, role: BlockRole) -> bool {
+        if let Err(error) = self.extents.insert(handle) {
+            self.note(self.fetcher.place(error, handle, role));
+            return false;
+        }
         (self.on_block)(BlockInfo { role, handle });
         self.report.blocks[role] += 1;
         self.report.bytes += handle.size.saturating_add(super::BLOCK_TRAILER_LEN as u64);
+        true
     }
 
     fn note(&mut self, error: Error) {

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use partita::io::MemoryFile;
+use partita::io::{MemoryFile, RandomAccessFile};
 use partita::table::{
     BlockInfo, BlockRole, ReadContext, ReaderOptions, SurveyedBlock, TableReader, TableSurvey,
+    verify_table,
 };
 use partita::{Error, Result};
 use partita_testkit::golden;
@@ -100,4 +101,34 @@ fn a_table_in_an_unknown_order_is_mapped() {
     assert!(errors.is_empty() && blocks.len() > 5);
     let sample = survey.sample_data().unwrap().unwrap();
     assert!(sample.first_user_key > sample.last_user_key, "the order is a reverse one");
+}
+
+/// A table of version 5 without checksums whose metaindex names one block under many names.
+#[test]
+fn a_block_that_is_named_again_is_damage() {
+    let table = golden::table("fv5-kNoChecksum");
+    let mut bytes = fs::read(table.path()).unwrap();
+    let (survey, ..) = surveyed(&table.path(), bytes.clone());
+    // The filter's handle in the metaindex is made that of the properties: equal in length, so nothing moves.
+    let encoded = |name: &str| {
+        let mut out = Vec::new();
+        survey.metaindex().get(name).unwrap().encode_to(&mut out);
+        out
+    };
+    let filter = encoded("fullfilter.rocksdb.BuiltinBloomFilter");
+    let properties = encoded("rocksdb.properties");
+    assert_eq!(filter.len(), properties.len());
+    let at = bytes.windows(filter.len()).rposition(|window| window == filter).unwrap();
+    bytes[at..at + filter.len()].copy_from_slice(&properties);
+
+    let (_, _, errors) = surveyed(&table.path(), bytes.clone());
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].message().contains("bytes in common"), "{errors:?}");
+    let file: Arc<dyn RandomAccessFile> = Arc::new(MemoryFile::new(table.path(), bytes));
+    let report = verify_table(&file, &ReaderOptions::default(), &mut |_| {});
+    let found = report.damages.iter().any(|damage| damage.message().contains("bytes in common"));
+    assert!(found, "{report:?}");
+    let ctx = &mut ReadContext::default();
+    let reader = TableReader::open(file, &ReaderOptions::default(), ctx).unwrap();
+    assert!(reader.blocks(ctx).unwrap_err().message().contains("bytes in common"));
 }
