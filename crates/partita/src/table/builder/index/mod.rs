@@ -194,8 +194,12 @@ impl IndexBuilder {
             }
             _ => {}
         }
+        // A caller's comparator may return what is no separator; then the key itself serves.
+        let is_below =
+            next_first_key.is_none_or(|next| self.order.compare(separator, user_key(next)).is_lt());
         let shorter_and_greater = separator.len() <= last_key.len() - PACKED_LEN
-            && self.order.compare(user_key(last_key), separator).is_lt();
+            && self.order.compare(user_key(last_key), separator).is_lt()
+            && is_below;
         if shorter_and_greater {
             let first_of_all = pack(SeqNo::MAX, ValueType::FOR_SEEK);
             separator.extend_from_slice(&first_of_all.to_le_bytes());

@@ -215,3 +215,29 @@ fn an_empty_table_has_an_empty_index() {
         assert_eq!(summary.partitions, 0);
     }
 }
+
+#[test]
+fn a_separator_that_is_none_is_not_used() {
+    #[derive(Debug)]
+    struct Overshoots;
+
+    impl crate::key::Comparator for Overshoots {
+        fn name(&self) -> &str {
+            "overshoots"
+        }
+
+        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+            a.cmp(b)
+        }
+
+        fn shorten_separator(&self, key: &mut Vec<u8>, _limit: &[u8]) {
+            *key = b"z".to_vec();
+        }
+    }
+
+    let order = KeyOrder::Custom(std::sync::Arc::new(Overshoots));
+    let mut builder = IndexBuilder::new(&options(IndexType::BinarySearch), order);
+    add(&mut builder, &FRUIT);
+    let (blocks, _) = finish(&mut builder);
+    assert_eq!(blocks[0][..8], *b"\0\x06banana");
+}
