@@ -57,6 +57,15 @@ unsafe extern "C" {
         acceleration: c_int,
     ) -> c_int;
 
+    fn LZ4_compress_fast_extState(
+        stream: *mut RawStream,
+        src: *const c_char,
+        dst: *mut c_char,
+        src_len: c_int,
+        dst_len: c_int,
+        acceleration: c_int,
+    ) -> c_int;
+
     fn LZ4_createStreamHC() -> *mut RawStreamHc;
     fn LZ4_freeStreamHC(stream: *mut RawStreamHc) -> c_int;
     fn LZ4_resetStreamHC_fast(stream: *mut RawStreamHc, level: c_int);
@@ -144,14 +153,24 @@ impl Stream {
         let dst_len = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
         let history: *const c_char = dictionary.as_ptr().cast();
         let (from, to) = (src.as_ptr().cast(), dst.as_mut_ptr().cast());
+        if let Self::Fast(stream) = self
+            && dictionary_len == 0
+        {
+            // Up to twice as fast as the streaming call below: it clears its table, so that no search runs into entries of
+            // earlier blocks, and uses a smaller one for blocks below 64 KiB.
+            let stream = stream.as_ptr();
+            // SAFETY: the stream is live and ours, and is set up anew. Reads `src_len` bytes of `src`, writes at most
+            // `dst_len <= dst.len()` bytes to `dst`, keeps no pointer without a dictionary.
+            let written =
+                unsafe { LZ4_compress_fast_extState(stream, from, to, src_len, dst_len, 1) };
+            return usize::try_from(written).ok().filter(|&written| written > 0);
+        }
         self.reset();
         let written = match self {
             Self::Fast(stream) => {
                 let stream = stream.as_ptr();
-                if dictionary_len > 0 {
-                    // SAFETY: the stream is live and ours; `dictionary` stays borrowed until the reset below.
-                    unsafe { LZ4_loadDict(stream, history, dictionary_len) };
-                }
+                // SAFETY: the stream is live and ours; `dictionary` stays borrowed until the reset below.
+                unsafe { LZ4_loadDict(stream, history, dictionary_len) };
                 // SAFETY: reads `src_len` bytes of `src`, writes at most `dst_len <= dst.len()` bytes to `dst`.
                 unsafe { LZ4_compress_fast_continue(stream, from, to, src_len, dst_len, 1) }
             }
