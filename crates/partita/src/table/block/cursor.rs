@@ -1,8 +1,8 @@
 use std::ops::Range;
 
 use super::search::{Hit, Scan, Target};
-use super::{Block, Format, damaged_entry};
-use crate::error::{Error, Result};
+use super::{Block, Format, damaged_entry, overrun};
+use crate::error::Result;
 use crate::key::KeyOrder;
 
 /// A position in a block, with the key there put together.
@@ -297,6 +297,10 @@ impl<F: Format> BlockCursor<F> {
     fn step(&mut self, block: &Block<F>) -> Result<()> {
         self.valid = false;
         let at = self.next;
+        // Before the end of the entries is looked at: an entry may run over all restart points that are left.
+        if at > self.next_restart {
+            return Err(overrun(at, self.next_restart));
+        }
         if at >= block.layout.keys_end {
             return Ok(());
         }
@@ -304,11 +308,6 @@ impl<F: Format> BlockCursor<F> {
         if restart {
             self.next_interval += 1;
             self.next_restart = block.restart_or_end(self.next_interval);
-        } else if at > self.next_restart {
-            return Err(Error::corruption(format!(
-                "entry before {at:#x} in the block runs over the restart point at {:#x}",
-                self.next_restart
-            )));
         }
         let Some(entry) = block.decode(at, restart, &mut self.state) else {
             return Err(damaged_entry(at));

@@ -108,21 +108,23 @@ impl<F: Format> Block<F> {
         Ok(block)
     }
 
-    /// Each restart point must be the start of a whole entry that shares nothing, and they must ascend from 0.
+    /// Each restart point must be the start of a whole entry that shares nothing, and no entry reaches over the next.
+    ///
+    /// Without the latter the keys of all restart points together could be far longer than the block.
     ///
     /// * Returns how many bytes all their user keys start with.
     fn check_restarts(&self) -> Result<usize> {
         let packed_len = self.format.packed_len();
         let mut first_key: &[u8] = &[];
         let mut common_len = usize::MAX;
-        let mut previous = None;
+        let mut end = 0;
         for index in 0..self.layout.restart_count {
             let at = self.restart(index);
-            let ascends = previous.map_or(at == 0, |previous| at > previous);
+            let in_place = if index == 0 { at == 0 } else { at >= end };
             let entry = self
                 .decode(at, true, &mut F::State::default())
                 .filter(|entry| entry.shared == 0 && entry.key_end - entry.key_at >= packed_len);
-            let Some(entry) = entry.filter(|_| ascends) else {
+            let Some(entry) = entry.filter(|_| in_place) else {
                 return Err(Error::corruption(format!(
                     "restart point {index} of {} at {at:#x} in the block is not a whole entry in its place",
                     self.layout.restart_count
@@ -134,7 +136,7 @@ impl<F: Format> Block<F> {
                 first_key = key;
             }
             common_len = common_len.min(common_prefix_len(first_key, key));
-            previous = Some(at);
+            end = entry.next;
         }
         Ok(common_len.min(first_key.len()))
     }
@@ -211,4 +213,11 @@ impl<F: Format> std::fmt::Debug for Block<F> {
 #[cold]
 fn damaged_entry(at: usize) -> Error {
     Error::corruption(format!("entry at {at:#x} in the block runs over its bounds"))
+}
+
+#[cold]
+fn overrun(at: usize, restart: usize) -> Error {
+    Error::corruption(format!(
+        "entry before {at:#x} in the block runs over the restart point at {restart:#x}"
+    ))
 }

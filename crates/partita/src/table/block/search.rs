@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use super::prefix::common_prefix_len;
 use super::{
-    Block, BlockCursor, DataBlock, EntryAt, Format, IndexBlock, IndexValue, damaged_entry,
+    Block, BlockCursor, DataBlock, EntryAt, Format, IndexBlock, IndexValue, damaged_entry, overrun,
 };
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, PACKED_LEN};
@@ -130,8 +130,11 @@ impl<F: Format> Block<F> {
         let mut matched = 0;
         let mut previous_len = 0;
         while at < self.layout.keys_end {
-            let restart = at == next_restart;
+            let restart = at >= next_restart;
             if restart {
+                if at > next_restart {
+                    return Err(overrun(at, next_restart));
+                }
                 intervals_passed += 1;
                 next_restart = self.restart_or_end(intervals_passed);
             }
@@ -161,6 +164,9 @@ impl<F: Format> Block<F> {
             }
             previous_len = shared + (own_end - key_at);
             at = entry.next;
+        }
+        if at > next_restart {
+            return Err(overrun(at, next_restart));
         }
         Ok(Scan::PastEnd)
     }

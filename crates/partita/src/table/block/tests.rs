@@ -243,6 +243,35 @@ fn impossible_layouts_are_refused() {
 }
 
 #[test]
+fn no_entry_reaches_over_a_restart_point() {
+    // Read at either restart point, there is a whole entry of nine bytes.
+    let mut bytes = vec![0, 6, 0, b'a', 0, 6, 0, b'b', b'c', b'd', b'e', b'f', b'g'];
+    let restarts = [[0, 0, 0, 0], [4, 0, 0, 0]].concat();
+    bytes.extend_from_slice(&restarts);
+    bytes.extend_from_slice(&[2, 0, 0, 0]);
+    let error = DataBlock::parse_meta(bytes).unwrap_err();
+    assert!(error.message().contains("restart point 1 of 2 at 0x4"), "{error}");
+}
+
+#[test]
+fn an_entry_that_swallows_the_restart_points_left_is_damage_to_every_move() {
+    // The entry between the two restart points has a value up to the end of the entries.
+    let mut bytes = vec![0, 1, 0, b'a', 0, 1, 8, b'b', 1, 2, 3, 4, 0, 1, 0, b'c'];
+    bytes.extend_from_slice(&[0, 0, 0, 0, 12, 0, 0, 0, 2, 0, 0, 0]);
+    let block = DataBlock::parse_meta(bytes).unwrap();
+    let order = KeyOrder::Bytewise;
+    let mut cursor = BlockCursor::new();
+    cursor.seek_to_first(&block).unwrap();
+    cursor.next(&block).unwrap();
+    for moved in [cursor.next(&block), cursor.seek(&block, &order, b"bb")] {
+        let error = moved.unwrap_err();
+        assert!(error.message().contains("over the restart point at 0xc"), "{error}");
+        assert!(!cursor.is_valid());
+    }
+    assert!(block.find(&order, b"bb", 0).is_err());
+}
+
+#[test]
 fn restart_points_must_be_whole_entries_in_ascending_places() {
     let key = |n: u8| InternalKey::new(&[n], SeqNo::ZERO, ValueType::Value).encode();
     let entries: Vec<_> = (0..4).map(|n| (key(n), vec![n])).collect();

@@ -1,0 +1,6 @@
+//! Slow, plain statements of what the library does fast, to hold it against.
+
+pub mod block;
+pub mod filter;
+pub mod sst;
+pub mod walk;
