@@ -167,14 +167,14 @@ mod tests {
     use crate::key::SeqNo;
     use crate::table::block::{IndexBlock, IndexFormat};
 
-    /// A top level of user-key separators over partitions at offsets 0, 1, 2, …
+    /// A top level of user-key separators over partitions of five bytes and a trailer, at offsets 0, 10, 20, …
     fn pieces(separators: &[&[u8]]) -> Partitions<FilterPiece> {
         let (mut block, mut restarts) = (Vec::new(), Vec::new());
         for (number, separator) in separators.iter().enumerate() {
             restarts.extend_from_slice(&(block.len() as u32).to_le_bytes());
             block.extend_from_slice(&[0, separator.len() as u8, 2]);
             block.extend_from_slice(separator);
-            block.extend_from_slice(&[number as u8, 100]);
+            block.extend_from_slice(&[10 * number as u8, 5]);
         }
         block.extend_from_slice(&restarts);
         block.extend_from_slice(&(separators.len() as u32).to_le_bytes());
@@ -210,7 +210,7 @@ mod tests {
                 &mut ReadContext::default(),
                 |handle, role, _| {
                     assert_eq!(role, BlockRole::FilterPartition);
-                    Ok(contents[handle.offset as usize].clone())
+                    Ok(contents[handle.offset as usize / 10].clone())
                 },
             )
             .unwrap()

@@ -41,4 +41,20 @@ impl BlockHandle {
     pub fn end(&self) -> Option<u64> {
         self.offset.checked_add(self.size)?.checked_add(BLOCK_TRAILER_LEN as u64)
     }
+
+    /// Checks that the block stands behind `previous`, the one that the index names before it.
+    ///
+    /// Writers put the blocks of an index into the file in its order. So a table has no more of them than fit into it,
+    /// and whoever walks over them, or keeps them, pays for the file once, even if the index is hostile.
+    ///
+    /// * Errors: `Corruption` that names both.
+    pub(super) fn follow(&self, previous: &Self) -> Result<()> {
+        if previous.end().is_some_and(|end| end <= self.offset) {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "block at {:#x} does not stand behind the one before it, at {:#x} ({} bytes)",
+            self.offset, previous.offset, previous.size
+        )))
+    }
 }

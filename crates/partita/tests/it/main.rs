@@ -3,6 +3,7 @@
 
 mod builder_model;
 mod golden_tables;
+mod hostile;
 mod layering;
 mod public_reports;
 mod rebuild;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::key::InternalKey;
 use crate::table::block::{BlockCursor, IndexBlock, IndexFormat, IndexValue};
-use crate::table::{ReadContext, TableReader};
+use crate::table::{BlockHandle, ReadContext, TableReader};
 
 /// A position in a table's index, over all partitions.
 ///
@@ -66,16 +66,38 @@ impl IndexCursor {
     pub(crate) fn next(&mut self, table: &TableReader, ctx: &mut ReadContext) -> Result<()> {
         let Some((at, block)) = &self.loaded else { return Ok(()) };
         let at = *at;
+        let before = self.cursor.state().handle;
         self.cursor.next(block).map_err(|error| table.place_index(error, at))?;
-        if self.cursor.is_valid() { Ok(()) } else { self.first_from(table, at + 1, ctx) }
+        if !self.cursor.is_valid() {
+            self.first_from(table, at + 1, ctx)?;
+        }
+        self.check_order(table, |here| here.follow(&before))
     }
 
     /// Moves to the entry before. Only on an entry.
     pub(crate) fn prev(&mut self, table: &TableReader, ctx: &mut ReadContext) -> Result<()> {
         let Some((at, block)) = &self.loaded else { return Ok(()) };
         let at = *at;
+        let behind = self.cursor.state().handle;
         self.cursor.prev(block).map_err(|error| table.place_index(error, at))?;
-        if self.cursor.is_valid() { Ok(()) } else { self.last_before(table, at, ctx) }
+        if !self.cursor.is_valid() {
+            self.last_before(table, at, ctx)?;
+        }
+        self.check_order(table, |here| behind.follow(here))
+    }
+
+    /// Holds the block of the entry there against the one that the cursor comes from.
+    fn check_order(
+        &mut self,
+        table: &TableReader,
+        check: impl FnOnce(&BlockHandle) -> Result<()>,
+    ) -> Result<()> {
+        let (Some(here), Some((at, _))) = (self.entry(), &self.loaded) else { return Ok(()) };
+        let checked = check(&here.handle).map_err(|error| table.place_index(error, *at));
+        if checked.is_err() {
+            self.cursor.reset();
+        }
+        checked
     }
 
     /// Moves to the first entry of partition `at`, or of the next one that has any.

@@ -45,8 +45,11 @@ impl<T> Partitions<T> {
     }
 
     /// The partitions that a top-level block lists.
+    ///
+    /// They are kept once they were used, so each must have a place of its own in the file.
     pub(crate) fn parse(block: &IndexBlock, format: IndexFormat, order: &KeyOrder) -> Result<Self> {
-        let (mut words, mut ends, mut keys, mut handles) = (vec![], vec![], vec![], vec![]);
+        let (mut words, mut ends, mut keys) = (vec![], vec![], vec![]);
+        let mut handles: Vec<BlockHandle> = vec![];
         let mut budget = block.key_budget();
         let mut cursor = BlockCursor::new();
         cursor.seek_to_first(block)?;
@@ -57,7 +60,11 @@ impl<T> Partitions<T> {
             }
             keys.extend_from_slice(cursor.key());
             ends.push(keys.len() as u32);
-            handles.push(cursor.state().handle);
+            let handle = cursor.state().handle;
+            if let Some(previous) = handles.last() {
+                handle.follow(previous)?;
+            }
+            handles.push(handle);
             cursor.next(block)?;
         }
         Ok(Self {
