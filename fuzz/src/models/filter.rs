@@ -46,7 +46,7 @@ fn bloom(bits: &[u8], metadata: &[u8; 5], key: &[u8]) -> bool {
         return true;
     }
     let hash = hash64(key);
-    let line = ((hash & 0xffff_ffff) * (bits.len() / 64) as u64 >> 32) as usize;
+    let line = (((hash & 0xffff_ffff) * (bits.len() / 64) as u64) >> 32) as usize;
     let mut probe = (hash >> 32) as u32;
     (0..probes).all(|_| {
         let set = bit(&bits[64 * line..], (probe >> 23) as usize);
@@ -72,7 +72,7 @@ fn ribbon(bits: &[u8], metadata: &[u8; 5], key: &[u8]) -> bool {
     let mixed = u64::from(seed).wrapping_mul(0xc782_19a2_3eea_dd03);
     let mixed = mixed ^ (mixed & 0xf0f0_f0f0_f0f0_f0f0) >> 4;
     let hash = (hash64(key) ^ (mixed & 0xffff_ffff)).wrapping_mul(0x6193_d459_236a_3a0d);
-    let start = (u128::from(hash) * u128::from(128 * blocks - 127) >> 64) as u64;
+    let start = ((u128::from(hash) * u128::from(128 * blocks - 127)) >> 64) as u64;
     let high = hash.wrapping_mul(0xc28f_8282_2b65_0bed);
     let low = (high ^ 0xc367_844a_6e52_731d) | 1;
     let coefficients = u128::from(high) << 64 | u128::from(low);

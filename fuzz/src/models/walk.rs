@@ -119,7 +119,7 @@ fn whereabouts<F: Format>(
 fn target(choices: &mut Choices<'_>, entries: &[Entry], internal_keys: bool) -> Vec<u8> {
     let how = choices.byte();
     let mut target = match entries.get(usize::from(choices.byte())) {
-        Some((key, _)) if how % 4 != 0 => key.clone(),
+        Some((key, _)) if !how.is_multiple_of(4) => key.clone(),
         _ => choices.short_bytes().to_vec(),
     };
     match how % 8 {

@@ -20,7 +20,7 @@ pub fn run(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let order = choices.pick(&[0u8, 1]);
     let order = if order == 0 { KeyOrder::Bytewise } else { KeyOrder::ReverseBytewise };
-    let internal_keys = choices.byte() % 4 != 0;
+    let internal_keys = !choices.byte().is_multiple_of(4);
     let moves = choices.short_bytes();
     let written = choices.flag();
     let (contents, entries) = if written {

@@ -140,7 +140,7 @@ mod slow {
         for stripe in 0..data.len() / 64 {
             accumulate(64 * stripe, 8 * (stripe % 16), stripe % 16 == 15);
         }
-        if data.len() % 64 != 0 {
+        if !data.len().is_multiple_of(64) {
             accumulate(data.len() - 64, 121, false);
         }
         let merged = (0..4).map(|i| {
@@ -170,7 +170,7 @@ mod slow {
 
     pub(super) fn crc32c(data: &[u8]) -> u32 {
         !data.iter().fold(u32::MAX, |crc, &byte| {
-            (0..8).fold(crc ^ u32::from(byte), |crc, _| crc >> 1 ^ (crc & 1) * 0x82f6_3b78)
+            (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ ((crc & 1) * 0x82f6_3b78))
         })
     }
 }

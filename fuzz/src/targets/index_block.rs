@@ -117,7 +117,7 @@ fn find(
             Some((key, _)) => block.user_key_of(key).to_vec(),
             None => choices.short_bytes().to_vec(),
         };
-        if choices.byte() % 4 == 0 {
+        if choices.byte().is_multiple_of(4) {
             target.push(choices.byte());
         }
         let user_len = target.len();

@@ -35,7 +35,7 @@ pub fn run(bytes: &[u8]) {
         let _opened = read(choices.rest().to_vec(), &options, true);
         return;
     };
-    let repair = choices.byte() % 4 != 0;
+    let repair = !choices.byte().is_multiple_of(4);
     let (edited, touched) = edit(base, repair, choices);
     if choice_of_verification(&touched) {
         verify(base, &edited, repair, &touched);

@@ -52,7 +52,7 @@ fn options(choices: &mut Choices<'_>) -> TableOptions {
     let format_version = u32::from(choices.byte() % 8);
     let checksum = choices.pick(&ChecksumType::ALL);
     let kind = choices.pick(&CompressionType::ALL);
-    let dictionary = kind.uses_dictionary() && choices.byte() % 4 == 0;
+    let dictionary = kind.uses_dictionary() && choices.byte().is_multiple_of(4);
     let filter = choices.byte();
     let bits_per_key = f64::from(choices.byte() % 30) + 1.0;
     let shape = choices.byte();
@@ -203,7 +203,7 @@ fn ask(table: &Arc<TableReader>, order: &KeyOrder, entries: &[Entry]) {
     let mut ctx = ReadContext::default();
     let mut iter = table.iter();
     let mut keys: Vec<Vec<u8>> =
-        entries.iter().step_by(entries.len() / 40 + 1).map(|entry| user_key(entry)).collect();
+        entries.iter().step_by(entries.len() / 40 + 1).map(user_key).collect();
     let between =
         keys.iter().flat_map(|key| [[key, &b"\0"[..]].concat(), key[..key.len() / 2].to_vec()]);
     let between: Vec<Vec<u8>> = between.collect();
