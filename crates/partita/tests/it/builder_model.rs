@@ -8,7 +8,7 @@ use partita::io::{MemoryWriter, RandomAccessFile};
 use partita::key::{InternalKey, KeyOrder, PrefixExtractor, SeqNo, ValueType};
 use partita::options::{DataBlockIndex, FilterLayout, IndexShortening, IndexType, TableOptions};
 use partita::table::{
-    ReadContext, ReaderOptions, TableBuilder, TableContext, TableReader, verify_table,
+    ReadContext, ReaderOptions, TableBuilder, TableContext, TableReader, TableSummary, verify_table,
 };
 use partita::util::checksum::ChecksumType;
 use partita::util::compression::CompressionType;
@@ -46,7 +46,7 @@ fn blocks() -> impl Strategy<Value = TableOptions> {
         )
 }
 
-fn options() -> impl Strategy<Value = TableOptions> {
+pub(crate) fn options() -> impl Strategy<Value = TableOptions> {
     let index = (
         select(IndexType::ALL.to_vec()),
         1usize..20,
@@ -111,14 +111,14 @@ fn options() -> impl Strategy<Value = TableOptions> {
 }
 
 /// Short keys over few letters, so that versions, prefixes and neighbours occur.
-fn user_key() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn user_key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         4 => prop::collection::vec(select(vec![b'a', b'b', 0x00, 0xff]), 0..5),
         1 => prop::collection::vec(any::<u8>(), 0..40),
     ]
 }
 
-fn entries() -> impl Strategy<Value = Vec<(Vec<u8>, u64, ValueType, Vec<u8>)>> {
+pub(crate) fn entries() -> impl Strategy<Value = Vec<(Vec<u8>, u64, ValueType, Vec<u8>)>> {
     let value_type = select(vec![
         ValueType::Value,
         ValueType::Value,
@@ -130,6 +130,49 @@ fn entries() -> impl Strategy<Value = Vec<(Vec<u8>, u64, ValueType, Vec<u8>)>> {
     prop::collection::vec((user_key(), 0u64..30, value_type, value), 0..150)
 }
 
+/// The entries as a table has them: one for each user key and sequence number, as in databases.
+pub(crate) fn sorted(
+    entries: Vec<(Vec<u8>, u64, ValueType, Vec<u8>)>,
+    order: &KeyOrder,
+) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let entries: BTreeMap<_, _> = entries
+        .into_iter()
+        .map(|(user_key, seqno, value_type, value)| ((user_key, seqno), (value_type, value)))
+        .collect();
+    let mut sorted: Vec<(Vec<u8>, Vec<u8>)> = entries
+        .into_iter()
+        .map(|((user_key, seqno), (value_type, value))| {
+            let seqno = SeqNo::new(seqno).unwrap();
+            (InternalKey::new(&user_key, seqno, value_type).encode(), value)
+        })
+        .collect();
+    sorted.sort_by(|(a, _), (b, _)| order.compare_internal(a, b));
+    sorted
+}
+
+/// A table of these entries, verified and opened.
+pub(crate) fn build(
+    options: TableOptions,
+    order: &KeyOrder,
+    sorted: &[(Vec<u8>, Vec<u8>)],
+) -> (Arc<TableReader>, TableSummary) {
+    let writer = MemoryWriter::new("model.sst");
+    let context = TableContext::default();
+    let mut builder =
+        TableBuilder::new(Box::new(writer.clone()), options, order.clone(), context).unwrap();
+    for (key, value) in sorted {
+        builder.add(key, value).unwrap();
+    }
+    let summary = builder.finish().unwrap();
+    let file: Arc<dyn RandomAccessFile> = Arc::new(writer.into_file());
+    let report = verify_table(&file, &ReaderOptions::default(), &mut |_| ());
+    assert!(report.is_clean() && report.not_opened.is_none(), "{report:?}");
+    assert_eq!(report.entries, sorted.len() as u64);
+    let ctx = &mut ReadContext::default();
+    let table = TableReader::open(file, &ReaderOptions::default(), ctx).unwrap();
+    (Arc::new(table), summary)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -137,38 +180,11 @@ proptest! {
     fn what_goes_in_comes_out(options in options(), entries in entries(), reverse in any::<bool>()) {
         let order = if reverse { KeyOrder::ReverseBytewise } else { KeyOrder::Bytewise };
         options.validate().unwrap();
-        // One entry for each user key and sequence number, as databases have it.
-        let entries: BTreeMap<_, _> = entries
-            .into_iter()
-            .map(|(user_key, seqno, value_type, value)| ((user_key, seqno), (value_type, value)))
-            .collect();
-        let mut sorted: Vec<(Vec<u8>, Vec<u8>)> = entries
-            .into_iter()
-            .map(|((user_key, seqno), (value_type, value))| {
-                let seqno = SeqNo::new(seqno).unwrap();
-                (InternalKey::new(&user_key, seqno, value_type).encode(), value)
-            })
-            .collect();
-        sorted.sort_by(|(a, _), (b, _)| order.compare_internal(a, b));
-
-        let writer = MemoryWriter::new("model.sst");
-        let context = TableContext::default();
-        let mut builder =
-            TableBuilder::new(Box::new(writer.clone()), options, order, context).unwrap();
-        for (key, value) in &sorted {
-            builder.add(key, value).unwrap();
-        }
-        let summary = builder.finish().unwrap();
+        let sorted = sorted(entries, &order);
+        let (table, summary) = build(options, &order, &sorted);
         prop_assert_eq!(summary.smallest.as_ref(), sorted.first().map(|entry| &entry.0));
         prop_assert_eq!(summary.largest.as_ref(), sorted.last().map(|entry| &entry.0));
-
-        let file: Arc<dyn RandomAccessFile> = Arc::new(writer.into_file());
-        let report = verify_table(&file, &ReaderOptions::default(), &mut |_| ());
-        prop_assert!(report.is_clean() && report.not_opened.is_none(), "{:?}", report);
-        prop_assert_eq!(report.entries, sorted.len() as u64);
-        let ctx = &mut ReadContext::default();
-        let table = TableReader::open(file, &ReaderOptions::default(), ctx).unwrap();
         prop_assert_eq!(table.properties(), &summary.properties);
-        check_all(&Arc::new(table), &sorted, "model");
+        check_all(&table, &sorted, "model");
     }
 }

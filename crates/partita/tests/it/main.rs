@@ -6,6 +6,7 @@ mod golden_tables;
 mod hostile;
 mod layering;
 mod public_reports;
+mod random_questions;
 mod rebuild;
 mod survey;
 mod table_damage;
