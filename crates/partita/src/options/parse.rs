@@ -15,7 +15,8 @@ impl TableOptions {
     /// Changes the options that `text` names, in RocksDB's option string form.
     ///
     /// Options of the table and those of the column family that shape a file are known under RocksDB's names, alone or
-    /// within `block_based_table_factory={…}` and `compression_opts={…}`. The last of equal names counts.
+    /// within `block_based_table_factory={…}` and `compression_opts={…}`. The last of equal names counts; apart from
+    /// that the order means nothing, as in RocksDB, whose versions list options in different orders.
     /// `optimize_filters_for_memory` is accepted and has no effect: filters are sized exactly.
     ///
     /// * Errors: `InvalidArgument` for an unknown option or a value that is not one of its own, quoted. The combination
@@ -32,13 +33,15 @@ impl TableOptions {
     /// # Ok::<(), partita::Error>(())
     /// ```
     pub fn apply(&mut self, text: &str) -> Result<()> {
+        let mut named = Vec::new();
         for option in split_outside_braces(text) {
             let Some((name, value)) = option.split_once('=') else {
                 return Err(Error::invalid_argument(format!("option \"{option}\" has no value")));
             };
-            self.apply_one(name.trim(), value.trim())?;
+            named.push((name.trim(), value.trim()));
         }
-        Ok(())
+        named.sort_by_key(|(name, _)| refines_another(name));
+        named.into_iter().try_for_each(|(name, value)| self.apply_one(name, value))
     }
 
     fn apply_one(&mut self, name: &str, value: &str) -> Result<()> {
@@ -62,9 +65,12 @@ impl TableOptions {
             "data_block_index_type" => {
                 self.data_block_index = match value {
                     "kDataBlockBinarySearch" => DataBlockIndex::BinarySearch,
-                    "kDataBlockBinaryAndHash" => {
-                        DataBlockIndex::BinaryAndHash { util_ratio: HASH_UTIL_RATIO }
-                    }
+                    "kDataBlockBinaryAndHash" => match self.data_block_index {
+                        DataBlockIndex::BinarySearch => {
+                            DataBlockIndex::BinaryAndHash { util_ratio: HASH_UTIL_RATIO }
+                        }
+                        hash => hash,
+                    },
                     _ => return Err(bad()),
                 };
             }
@@ -143,7 +149,8 @@ impl TableOptions {
     fn apply_compression(&mut self, text: &str) -> Result<()> {
         let compression = &mut self.compression;
         for option in split_outside_braces(text) {
-            let bad = || Error::invalid_argument(format!("compression_opts: \"{option}\""));
+            let bad =
+                || Error::invalid_argument(format!("compression_opts cannot hold \"{option}\""));
             let (name, value) = option.split_once('=').ok_or_else(bad)?;
             match name.trim() {
                 "level" => compression.level = number(value).ok_or_else(bad)?,
@@ -173,6 +180,11 @@ impl TableOptions {
         }
         Ok(())
     }
+}
+
+/// Whether an option says more about what another one chooses, and so has to be applied after it.
+fn refines_another(name: &str) -> bool {
+    matches!(name, "data_block_hash_table_util_ratio" | "decouple_partitioned_filters")
 }
 
 /// Splits at semicolons; those within braces belong to a value.
@@ -277,6 +289,31 @@ mod tests {
         assert_eq!(applied("prefix_extractor=nullptr").prefix_extractor, None);
         let named = applied("prefix_extractor=rocksdb.FixedPrefix.3").prefix_extractor;
         assert_eq!(named, Some(PrefixExtractor::Fixed(3)));
+    }
+
+    #[test]
+    fn the_order_of_options_means_nothing() {
+        let parts = [
+            "data_block_index_type=kDataBlockBinaryAndHash",
+            "data_block_hash_table_util_ratio=0.2",
+            "partition_filters=true",
+            "decouple_partitioned_filters=false",
+            "index_type=kTwoLevelIndexSearch",
+        ];
+        let expected = applied(&parts.join(";"));
+        assert_eq!(expected.data_block_index, DataBlockIndex::BinaryAndHash { util_ratio: 0.2 });
+        assert_eq!(expected.filter_layout, FilterLayout::PartitionedWithIndex);
+        for first in 0..parts.len() {
+            let mut turned = parts;
+            turned.rotate_left(first);
+            assert_eq!(applied(&turned.join(";")), expected, "{turned:?}");
+            turned.reverse();
+            let within = format!("block_based_table_factory={{{}}}", turned.join(";"));
+            assert_eq!(applied(&within), expected, "{turned:?}");
+        }
+        let mut again = expected.clone();
+        again.apply("data_block_index_type=kDataBlockBinaryAndHash").unwrap();
+        assert_eq!(again, expected);
     }
 
     #[test]

@@ -235,8 +235,10 @@ impl TableOptions {
             self.filter_policy.is_none() || !partitioned || self.index_type == IndexType::TwoLevel,
             || {
                 format!(
-                    "filter_layout {:?} with index_type {}",
-                    self.filter_layout, self.index_type
+                    "filter_layout {:?} (partition_filters=true) with index_type {}, it needs {}",
+                    self.filter_layout,
+                    self.index_type,
+                    IndexType::TwoLevel
                 )
             },
         )?;

@@ -79,7 +79,7 @@ fn table_options(table: &TableReader, asked: &[String]) -> Result<TableOptions> 
     // A filter without prefixes holds whole keys or nothing.
     options.whole_key_filtering =
         options.prefix_extractor.is_none() || properties.whole_key_filtering.unwrap_or(true);
-    asked.iter().try_for_each(|text| options.apply(text))?;
+    options.apply(&asked.join(";"))?;
     options.validate()?;
     Ok(options)
 }

@@ -86,7 +86,7 @@ impl Rewrite {
         let mut outcome = Outcome::Clean;
         let mut out = output::stdout();
         let mut progress = Progress::new(jobs.len(), self.quiet);
-        let mut total = Copied::default();
+        let (mut total, mut done) = (Copied::default(), 0);
         for Job { from, to } in &jobs {
             progress.next_file(from);
             let copied = copy(from, to, &self.options, &mut progress);
@@ -94,6 +94,7 @@ impl Rewrite {
             match copied {
                 Ok(copied) => {
                     total.add(&copied);
+                    done += 1;
                     if !self.quiet {
                         let (from, to) = (from.display(), to.display());
                         writeln!(out, "{from} -> {to}: {}", in_words(&copied))?;
@@ -104,7 +105,7 @@ impl Rewrite {
             }
         }
         if jobs.len() > 1 && !self.quiet {
-            writeln!(out, "{}: {}", counted(jobs.len() as u64, "file"), in_words(&total))?;
+            writeln!(out, "{}: {}", counted(done, "file"), in_words(&total))?;
         }
         out.flush()?;
         Ok(outcome)
@@ -113,7 +114,7 @@ impl Rewrite {
     /// Refuses options that are unknown or malformed before anything is read or written.
     fn check_options(&self) -> Result<(), Vec<Error>> {
         let mut options = TableOptions::default();
-        self.options.iter().try_for_each(|text| options.apply(text)).map_err(|error| vec![error])
+        options.apply(&self.options.join(";")).map_err(|error| vec![error])
     }
 
     /// What is to be copied where. Makes the directories that it takes.
