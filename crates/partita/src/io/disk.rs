@@ -1,4 +1,4 @@
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,15 @@ impl DiskFile {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let at = |doing, source| Error::io(doing, source).in_file(&path);
+        let refuse_others = |metadata: &Metadata| match metadata.is_file() {
+            true => Ok(()),
+            false => Err(Error::invalid_argument("not a regular file").in_file(&path)),
+        };
+        // Looked at before it is opened, for opening a pipe waits for its writer; and after, for what was opened counts.
+        refuse_others(&fs::metadata(&path).map_err(|source| at("open", source))?)?;
         let file = File::open(&path).map_err(|source| at("open", source))?;
         let metadata = file.metadata().map_err(|source| at("stat", source))?;
-        if !metadata.is_file() {
-            return Err(Error::invalid_argument("not a regular file").in_file(path));
-        }
+        refuse_others(&metadata)?;
         Ok(Self { file, len: metadata.len(), path })
     }
 }
@@ -89,5 +93,30 @@ impl WritableFile for DiskWriter {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// Opening a pipe waits for a writer that may never come; a walk over a directory stood still there.
+    #[test]
+    fn what_is_no_file_is_refused_without_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("000001.sst");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [pipe, dir.path().to_owned(), PathBuf::from("/dev/null")] {
+            let (sender, receiver) = mpsc::channel();
+            std::thread::spawn(move || sender.send(DiskFile::open(path).map(drop)));
+            let opened = receiver.recv_timeout(Duration::from_secs(60));
+            let error = opened.expect("an answer").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        }
     }
 }
