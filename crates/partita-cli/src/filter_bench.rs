@@ -1,10 +1,16 @@
 //! `partita filter-bench`: what filters cost, after RocksDB's tool of the same name.
 
+use std::io::{self, Write as _};
+use std::ops::RangeInclusive;
+
 use clap::{Args, ValueEnum};
 use partita::filter::FilterImpl;
 use partita_bench::filter_bench::{
     Implementation, LEGEND, PartitaEngine, Report, Settings, run as run_bench,
 };
+
+use crate::outcome::Outcome;
+use crate::output;
 
 /// Measure filters: build time, memory, query time, false positives.
 #[derive(Args, Debug)]
@@ -13,25 +19,25 @@ pub(crate) struct FilterBench {
     #[arg(long = "impl", value_enum, default_value_t = Kind::Bloom)]
     kind: Kind,
     /// Bits per key; for Ribbon, of the Bloom filter that errs as often.
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, default_value_t = 10.0, value_parser = |text: &str| number(text, 0.0..=100.0))]
     bits_per_key: f64,
     /// MiB of filters to build.
-    #[arg(long, default_value_t = 200.0)]
+    #[arg(long, default_value_t = 200.0, value_parser = |text: &str| number(text, 0.0..=1e6))]
     working_mem_mb: f64,
     /// Keys per filter, on average.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     average_keys_per_filter: u32,
     /// How far the number of keys varies, as part of the average.
-    #[arg(long, default_value_t = 0.4)]
+    #[arg(long, default_value_t = 0.4, value_parser = |text: &str| number(text, 0.0..=1.0))]
     vary_key_count_ratio: f64,
     /// Bytes per key, on average.
-    #[arg(long, default_value_t = 24)]
-    key_size: usize,
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(14..=65_536))]
+    key_size: u32,
     /// Keys per batch.
-    #[arg(long, default_value_t = 8)]
-    batch_size: usize,
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    batch_size: u32,
     /// Millions of queries per loop; a seventh of it with --quick.
-    #[arg(long, default_value_t = 20.0)]
+    #[arg(long, default_value_t = 20.0, value_parser = |text: &str| number(text, 0.0..=1e6))]
     m_queries: f64,
     /// Ask through the object that tables share, not the bare filter.
     #[arg(long)]
@@ -64,24 +70,33 @@ enum Kind {
 }
 
 impl FilterBench {
-    /// Runs the benchmark and prints its report.
-    pub(crate) fn run(&self) -> Result<(), String> {
+    /// Runs the benchmark and prints its report. The error is one of standard output.
+    pub(crate) fn run(&self) -> io::Result<Outcome> {
+        let mut out = output::stdout();
         if self.legend {
-            println!("{LEGEND}");
-            return Ok(());
+            writeln!(out, "{LEGEND}")?;
+            out.flush()?;
+            return Ok(Outcome::Clean);
         }
-        let report = self.report()?;
+        let report = match self.report() {
+            Ok(report) => report,
+            Err(message) => {
+                output::complain(message);
+                return Ok(Outcome::Unseen);
+            }
+        };
         if self.json {
-            let json = serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?;
-            println!("{json}");
+            serde_json::to_writer_pretty(&mut out, &report)?;
+            writeln!(out)?;
         } else {
             if cfg!(debug_assertions) {
-                println!("WARNING: built without optimisation, figures mean nothing");
+                writeln!(out, "WARNING: built without optimisation, figures mean nothing")?;
             }
-            print!("{report}");
-            println!("(--legend explains the words)");
+            write!(out, "{report}")?;
+            writeln!(out, "(--legend explains the words)")?;
         }
-        Ok(())
+        out.flush()?;
+        Ok(Outcome::Clean)
     }
 
     fn report(&self) -> Result<Report, String> {
@@ -109,12 +124,22 @@ impl FilterBench {
             working_mem_bytes: (self.working_mem_mb * f64::from(1 << 20)) as usize,
             average_keys_per_filter: self.average_keys_per_filter,
             vary_key_count_ratio: self.vary_key_count_ratio,
-            key_size: self.key_size,
-            batch_size: self.batch_size,
+            key_size: self.key_size as usize,
+            batch_size: self.batch_size as usize,
             queries: ((m_queries * 1e6) as u64).max(1),
             seed: self.seed,
             quick: self.quick,
         }
+    }
+}
+
+/// A number within bounds; Rust's `nan` is none.
+fn number(text: &str, bounds: RangeInclusive<f64>) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if bounds.contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("{text} is not in {}..={}", bounds.start(), bounds.end()))
     }
 }
 
@@ -148,5 +173,17 @@ mod tests {
     fn settings_that_mean_nothing_are_refused_in_words() {
         assert!(bench("--bits-per-key 0.1").report().unwrap_err().contains("0.1 bits"));
         assert!(bench("--simd mmx").report().unwrap_err().contains("plain"));
+        for arguments in [
+            "--bits-per-key nan",
+            "--bits-per-key 101",
+            "--working-mem-mb inf",
+            "--vary-key-count-ratio 1.5",
+            "--key-size 0",
+            "--batch-size 0",
+            "--m-queries=-1",
+        ] {
+            let parsed = Cli::try_parse_from(["x"].into_iter().chain(arguments.split_whitespace()));
+            assert!(parsed.is_err(), "{arguments}");
+        }
     }
 }

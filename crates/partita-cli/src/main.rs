@@ -27,8 +27,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use outcome::Outcome;
-
 /// Tools for RocksDB's files and databases.
 #[derive(Parser)]
 #[command(name = "partita", version, arg_required_else_help = true)]
@@ -48,13 +46,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Sst(command) => command.run(),
-        Command::FilterBench(command) => Ok(match command.run() {
-            Ok(()) => Outcome::Clean,
-            Err(message) => {
-                output::complain(message);
-                Outcome::Unseen
-            }
-        }),
+        Command::FilterBench(command) => command.run(),
     };
     output::exit_code(result)
 }
