@@ -165,11 +165,16 @@ pub(crate) fn build(
     }
     let summary = builder.finish().unwrap();
     let file: Arc<dyn RandomAccessFile> = Arc::new(writer.into_file());
-    let report = verify_table(&file, &ReaderOptions::default(), &mut |_| ());
+    let comparators = match order {
+        KeyOrder::Custom(comparator) => vec![Arc::clone(comparator)],
+        _ => Vec::new(),
+    };
+    let reader_options = ReaderOptions { comparators, ..ReaderOptions::default() };
+    let report = verify_table(&file, &reader_options, &mut |_| ());
     assert!(report.is_clean() && report.not_opened.is_none(), "{report:?}");
     assert_eq!(report.entries, sorted.len() as u64);
     let ctx = &mut ReadContext::default();
-    let table = TableReader::open(file, &ReaderOptions::default(), ctx).unwrap();
+    let table = TableReader::open(file, &reader_options, ctx).unwrap();
     (Arc::new(table), summary)
 }
 
