@@ -1,8 +1,10 @@
 /// How keys in the index are shortened: RocksDB's `index_shortening`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IndexShortening {
-    /// An index key is the last key of its data block. Best with [`IndexType::BinarySearchWithFirstKey`](super::IndexType::BinarySearchWithFirstKey), whose
-    /// entries then tell exactly whether a key lies between two blocks.
+    /// An index key is the last key of its data block. Best with [`IndexType::BinarySearchWithFirstKey`], whose entries
+    /// then tell exactly whether a key lies between two blocks.
+    ///
+    /// [`IndexType::BinarySearchWithFirstKey`]: super::IndexType::BinarySearchWithFirstKey
     None,
     /// An index key is a short key between two blocks; that of the last block is its last key.
     #[default]

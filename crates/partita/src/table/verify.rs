@@ -61,8 +61,9 @@ impl VerifyReport {
 /// Verifies a table.
 ///
 /// Checked are: the footer; the checksum, compression and layout of every block; that data blocks come in the order of
-/// their keys and keep to the index's separators, and index partitions to those of the top level; that entries have known
-/// types; that the filter knows every key; that no two blocks share a byte; and, if nothing is damaged, the counts and sizes in the properties.
+/// their keys and keep to the index's separators, and index partitions to those of the top level; that entries have
+/// known types; that the filter knows every key; that no two blocks share a byte; and, if nothing is damaged, the
+/// counts and sizes in the properties.
 ///
 /// * `on_block`: called before each block, for progress.
 pub fn verify_table(
