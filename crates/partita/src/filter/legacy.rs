@@ -19,7 +19,7 @@ use super::lines::LINE_LEN;
 pub(super) struct Geometry {
     lines: u32,
     probes: u8,
-    line_len_log2: u32,
+    line_len_log2: u8,
 }
 
 impl Geometry {
@@ -29,7 +29,7 @@ impl Geometry {
         let lines = u32::from_le_bytes(lines);
         let line_len = len.checked_div(usize::try_from(lines).ok()?)?;
         let known = line_len.is_power_of_two() && line_len * lines as usize == len;
-        known.then(|| Self { lines, probes, line_len_log2: line_len.ilog2() })
+        known.then(|| Self { lines, probes, line_len_log2: line_len.ilog2() as u8 })
     }
 
     /// Probes per key.

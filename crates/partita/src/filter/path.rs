@@ -127,8 +127,14 @@ impl fmt::Display for FilterImpl {
 /// Asks for the cache line at `bytes[at]`, if it exists; a hint without other effect.
 #[inline]
 pub(super) fn prefetch(bytes: &[u8], at: usize) {
-    let Some(byte) = bytes.get(at) else { return };
-    let address: *const u8 = byte;
+    if let Some(byte) = bytes.get(at) {
+        prefetch_address(byte);
+    }
+}
+
+/// Asks for the cache line at `address`; a hint without other effect.
+#[inline]
+pub(super) fn prefetch_address(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch of any address is defined and changes no state that the program sees; SSE is in the baseline.
     unsafe {

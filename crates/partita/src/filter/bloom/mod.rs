@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The siblings hold one path each: `plain` always, `avx2` on x86-64, `neon` on ARM. Kernels for SSE4 and AVX-512 were
-//! tried, too: without a permutation across the line SSE loses to plain code, and AVX-512's permutation of two
-//! registers is no faster than AVX2's two and a blend.
+//! tried, too: without a permutation across the line SSE loses to plain code, and AVX-512's one permutation of the whole
+//! line takes longer than AVX2's two and a blend (Zen 4). A kernel finds the line itself, because nothing of it can be
+//! inlined into callers that are compiled for any processor: one call does it all.
 //! Format: docs/format/filter.md, section 4.
 
 #[cfg(target_arch = "x86_64")]
@@ -102,6 +103,27 @@ impl Geometry {
 }
 
 impl Geometry {
+    /// Whether the filter may hold the key: finds its line and looks at its probes.
+    ///
+    /// * `lines`: those of the filter.
+    #[inline]
+    pub(super) fn may_contain_in(self, path: FilterImpl, lines: &[Line], hash: u64) -> bool {
+        match path.path() {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a `FilterImpl` exists only for instructions that the processor has.
+            Path::Avx2 | Path::Avx512 => unsafe { avx2::may_contain_in(self, lines, hash) },
+            _ => self.may_contain_in_elsewhere(path, lines, hash),
+        }
+    }
+
+    #[inline(never)]
+    fn may_contain_in_elsewhere(self, path: FilterImpl, lines: &[Line], hash: u64) -> bool {
+        match lines.get(self.line_of(hash)) {
+            Some(line) => self.may_contain(path, hash, &line.0),
+            None => true, // not reached: the geometry counts the lines
+        }
+    }
+
     /// Answers for many keys: `answers[i]` becomes the answer for `keys[i]`.
     pub(super) fn may_contain_batch(
         self,

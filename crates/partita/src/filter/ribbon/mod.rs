@@ -53,8 +53,8 @@ const COLUMNS_MAX: u32 = 32;
 /// How keys become equations under one seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hasher {
-    seed: u64,
-    starts: u64,
+    seed: u32,
+    starts: u32,
 }
 
 /// One key's equations: a start slot, 128 coefficients from there on, and a result bit for each column.
@@ -66,18 +66,18 @@ struct Equation {
 }
 
 impl Hasher {
-    /// * `blocks`: at least 2.
+    /// * `blocks`: at least 2, below 2^24.
     fn new(ordinal_seed: u8, blocks: u32) -> Self {
         let mixed = u64::from(ordinal_seed).wrapping_mul(0xc782_19a2_3eea_dd03);
         let mixed = mixed ^ (mixed & 0xf0f0_f0f0_f0f0_f0f0) >> 4;
-        let starts = u64::from(blocks) * u64::from(BLOCK_SLOTS) - u64::from(BLOCK_SLOTS - 1);
-        Self { seed: mixed & 0xffff_ffff, starts }
+        let starts = blocks * BLOCK_SLOTS - (BLOCK_SLOTS - 1);
+        Self { seed: mixed as u32, starts }
     }
 
     /// The hash that the rest is made from.
     #[inline]
     fn seeded(self, hash: u64) -> u64 {
-        (hash ^ self.seed).wrapping_mul(0x6193_d459_236a_3a0d)
+        (hash ^ u64::from(self.seed)).wrapping_mul(0x6193_d459_236a_3a0d)
     }
 
     /// The start slot; `start + 127` is still a slot.
@@ -148,14 +148,14 @@ impl Geometry {
     /// Each column halves the rate of false positives; the mean over the blocks.
     pub(super) fn false_positive_rate(self) -> f64 {
         let lower_slots = f64::from(self.upper_start) * f64::from(BLOCK_SLOTS);
-        let lower_portion = (lower_slots / self.hasher.starts as f64).min(1.0);
+        let lower_portion = (lower_slots / f64::from(self.hasher.starts)).min(1.0);
         let upper_rate = 0.5_f64.powf(f64::from(self.upper_columns));
         upper_rate * (1.0 + lower_portion)
     }
 
     /// Number of blocks.
     fn blocks(self) -> u32 {
-        (self.hasher.starts as u32).div_ceil(BLOCK_SLOTS)
+        self.hasher.starts.div_ceil(BLOCK_SLOTS)
     }
 
     /// Columns of a block.
