@@ -1,10 +1,9 @@
 //! Partita's filters as a contender.
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Instant;
 
-use partita::filter::{Filter, FilterBuilder, FilterLevel, FilterPolicy, KeyHash};
+use partita::filter::{Filter, FilterBuilder, FilterLevel, FilterPolicy, FilterSlot, KeyHash};
 
 use crate::contender::{Contender, Kind, Loop, Queries, Timing};
 
@@ -12,8 +11,8 @@ use crate::contender::{Contender, Kind, Loop, Queries, Timing};
 pub struct PartitaFilters {
     builder: FilterBuilder,
     filters: Vec<Filter>,
-    /// The same as tables share them.
-    shared: Vec<Arc<Filter>>,
+    /// The same as tables keep them.
+    slots: Vec<FilterSlot>,
 }
 
 impl PartitaFilters {
@@ -26,7 +25,7 @@ impl PartitaFilters {
         };
         let builder = FilterBuilder::new(&policy, format_version, FilterLevel::Unknown)
             .expect("the benchmark asks for at least one bit per key");
-        Self { builder, filters: Vec::new(), shared: Vec::new() }
+        Self { builder, filters: Vec::new(), slots: Vec::new() }
     }
 }
 
@@ -43,7 +42,7 @@ impl Contender for PartitaFilters {
         let block = self.builder.finish();
         let nanos = nanos_since(start);
         self.filters.push(Filter::parse(&block));
-        self.shared.push(Arc::new(Filter::parse(&block)));
+        self.slots.push(FilterSlot::from(Filter::parse(&block)));
         (nanos, block)
     }
 
@@ -70,8 +69,12 @@ impl Contender for PartitaFilters {
             }
             Loop::Reader => {
                 for (key, &filter) in keys.zip(&queries.filters) {
-                    let filter = &self.shared[filter as usize];
-                    positives += u64::from(filter.may_contain(&KeyHash::new(key)));
+                    // As a table asks: what cannot be read rules nothing out.
+                    let may = match self.slots[filter as usize].filter() {
+                        Some(filter) => filter.may_contain(&KeyHash::new(key)),
+                        None => true,
+                    };
+                    positives += u64::from(may);
                 }
             }
             Loop::BareBatch => {
@@ -79,9 +82,11 @@ impl Contender for PartitaFilters {
                 let mut answers = vec![false; queries.batch_len];
                 let batches = queries.keys.chunks_exact(queries.key_len * queries.batch_len);
                 for (batch, &filter) in batches.zip(&queries.filters) {
+                    let filter = &self.filters[filter as usize];
+                    filter.prefetch_self();
                     hashes.clear();
                     hashes.extend(batch.chunks_exact(queries.key_len).map(KeyHash::new));
-                    self.filters[filter as usize].may_contain_batch(&hashes, &mut answers);
+                    filter.may_contain_batch(&hashes, &mut answers);
                     positives += answers.iter().map(|&answer| u64::from(answer)).sum::<u64>();
                 }
             }

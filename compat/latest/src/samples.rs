@@ -9,6 +9,8 @@ pub struct Row {
     pub nanos: Vec<f64>,
     /// Of the first contender's time to that of each other: quartiles and median over the rounds.
     pub ratios: Vec<[f64; 3]>,
+    /// For the reader object: the same of the first contender's time to that of its bare filters.
+    pub over_bare: Option<[f64; 3]>,
 }
 
 /// Measurements of all contenders, round by round.
@@ -41,7 +43,7 @@ impl Samples {
         let ratios = self.0[1..].iter().map(|theirs| {
             quartiles(self.0[0].iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect())
         });
-        Row { name, nanos, ratios: ratios.collect() }
+        Row { name, nanos, ratios: ratios.collect(), over_bare: None }
     }
 }
 

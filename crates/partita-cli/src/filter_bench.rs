@@ -165,7 +165,7 @@ mod tests {
                          --m-queries 0.05 --quick --use-reader --simd plain";
         let report = bench(arguments).report().unwrap();
         let json = serde_json::to_value(&report).unwrap();
-        assert_eq!(json["engine"], "Partita Ribbon (plain, shared reader)");
+        assert_eq!(json["engine"], "Partita Ribbon (plain, table's slot)");
         assert!(json["queries"][0]["costs"][0]["net_ns"].is_number());
     }
 

@@ -1,8 +1,8 @@
 //! This engine's filters under the benchmark.
 
-use std::sync::Arc;
-
-use partita::filter::{Filter, FilterBuilder, FilterImpl, FilterLevel, FilterPolicy, KeyHash};
+use partita::filter::{
+    Filter, FilterBuilder, FilterImpl, FilterLevel, FilterPolicy, FilterSlot, KeyHash,
+};
 
 use super::{Engine, QueriedFilter};
 
@@ -30,7 +30,7 @@ pub struct PartitaEngine {
 }
 
 impl PartitaEngine {
-    /// * `use_reader`: ask through the shared object that a table hands out, rather than the bare filter.
+    /// * `use_reader`: ask through the slot in which a table keeps a filter, rather than the bare filter.
     /// * Returns `None` if the setting asks for no filter (less than half a bit per key).
     pub fn new(
         implementation: Implementation,
@@ -57,21 +57,21 @@ impl PartitaEngine {
     }
 }
 
-/// A filter, bare or as tables share it.
+/// A filter, bare or as tables keep it.
 #[derive(Debug)]
 pub enum PartitaFilter {
     /// The filter itself.
     Bare(Filter, usize),
-    /// The parsed object behind the reference that a cache hands out.
-    Shared(Arc<Filter>, usize),
+    /// In the slot that a table has for it.
+    InSlot(FilterSlot, usize),
 }
 
 impl PartitaFilter {
     #[inline]
-    fn filter(&self) -> &Filter {
+    fn filter(&self) -> Option<&Filter> {
         match self {
-            Self::Bare(filter, _) => filter,
-            Self::Shared(filter, _) => filter,
+            Self::Bare(filter, _) => Some(filter),
+            Self::InSlot(slot, _) => slot.filter(),
         }
     }
 }
@@ -85,7 +85,7 @@ impl Engine for PartitaEngine {
             Implementation::Ribbon => "Ribbon",
             Implementation::LegacyBloom => "legacy Bloom",
         };
-        let access = if self.use_reader { "shared reader" } else { "bare filter" };
+        let access = if self.use_reader { "table's slot" } else { "bare filter" };
         format!("Partita {kind} ({}, {access})", self.path)
     }
 
@@ -98,7 +98,7 @@ impl Engine for PartitaEngine {
         let block = self.builder.finish();
         let filter = Filter::parse(&block).with_impl(self.path);
         if self.use_reader {
-            PartitaFilter::Shared(Arc::new(filter), block.len())
+            PartitaFilter::InSlot(filter.into(), block.len())
         } else {
             PartitaFilter::Bare(filter, block.len())
         }
@@ -116,31 +116,32 @@ impl Engine for PartitaEngine {
 impl QueriedFilter for PartitaFilter {
     fn block_len(&self) -> usize {
         match self {
-            Self::Bare(_, len) | Self::Shared(_, len) => *len,
+            Self::Bare(_, len) | Self::InSlot(_, len) => *len,
         }
     }
 
     fn memory_bytes(&self) -> usize {
-        self.filter().memory_bytes()
+        self.filter().map_or(0, Filter::memory_bytes)
     }
 
     fn expected_false_positive_rate(&self, keys: usize) -> f64 {
-        self.filter().meta().expected_false_positive_rate(keys)
+        self.filter().map_or(1.0, |filter| filter.meta().expected_false_positive_rate(keys))
     }
 
     #[inline]
     fn may_contain(&self, key: &[u8]) -> bool {
-        self.filter().may_contain(&KeyHash::new(key))
+        self.filter().is_none_or(|filter| filter.may_contain(&KeyHash::new(key)))
     }
 
     #[inline]
     fn may_contain_batch(&self, keys: &[&[u8]], answers: &mut [bool]) {
+        let Some(filter) = self.filter() else { return answers.fill(true) };
         let mut hashed = [KeyHash::new(&[]); BATCH_MAX];
         for (keys, answers) in keys.chunks(BATCH_MAX).zip(answers.chunks_mut(BATCH_MAX)) {
             for (hashed, key) in hashed.iter_mut().zip(keys) {
                 *hashed = KeyHash::new(key);
             }
-            self.filter().may_contain_batch(&hashed[..keys.len()], answers);
+            filter.may_contain_batch(&hashed[..keys.len()], answers);
         }
     }
 }

@@ -55,6 +55,11 @@ impl Filter {
         size_of::<Self>() + self.lines.memory_bytes()
     }
 
+    /// Bytes of memory held outside of this object.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.lines.memory_bytes()
+    }
+
     /// Whether `key` may have been added; if not, it certainly was not.
     #[inline]
     pub fn may_contain(&self, key: &KeyHash<'_>) -> bool {

@@ -13,26 +13,19 @@
 use std::sync::OnceLock;
 
 use super::BlockRole;
-use super::index::Partitions;
+use super::index::{Partitions, Slot};
 use super::{BlockHandle, FilterStatus, LookupKey, ReadContext};
 use crate::error::{Error, ErrorKind, Result};
-use crate::filter::{Filter, KeyHash};
+use crate::filter::{Filter, FilterSlot, KeyHash};
 use crate::key::{InternalKey, KeyOrder, PrefixExtractor};
 
-/// A piece of a filter as it is kept in memory.
-#[derive(Debug)]
-pub(super) enum FilterPiece {
-    Ready(Filter),
-    /// It was damaged when it was read; it is not read again.
-    Unreadable,
-}
+impl Slot for FilterSlot {
+    /// `None` if it was damaged when it was read; it is not read again.
+    type Partition = Option<Filter>;
 
-impl FilterPiece {
-    pub(super) fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Ready(filter) => filter.memory_bytes(),
-            Self::Unreadable => size_of::<Self>(),
-        }
+    #[inline]
+    fn cell(&self) -> &OnceLock<Option<Filter>> {
+        self.cell()
     }
 }
 
@@ -41,7 +34,7 @@ impl FilterPiece {
 pub(super) struct TableFilter {
     pub(super) status: FilterStatus,
     /// `None` if there is no filter that we can use.
-    pub(super) pieces: Option<Partitions<FilterPiece>>,
+    pub(super) pieces: Option<Partitions<FilterSlot>>,
     /// Whether whole keys were added.
     pub(super) whole_keys: bool,
     /// How the prefixes that were added are taken out of keys; `None` if there are none or we do not know.
@@ -116,7 +109,7 @@ impl TableFilter {
 
     fn ask(
         &self,
-        pieces: &Partitions<FilterPiece>,
+        pieces: &Partitions<FilterSlot>,
         at: usize,
         hash: &KeyHash<'_>,
         ctx: &mut ReadContext,
@@ -124,23 +117,23 @@ impl TableFilter {
     ) -> Result<bool> {
         let role = self.piece_role();
         let piece = pieces.get_or_load(at, |handle| match fetch(handle, role, ctx) {
-            Ok(contents) => Ok(FilterPiece::Ready(Filter::parse(&contents))),
+            Ok(contents) => Ok(Some(Filter::parse(&contents))),
             Err(error) if is_damage(&error) => {
                 self.damage.get_or_init(|| error.to_string());
-                Ok(FilterPiece::Unreadable)
+                Ok(None)
             }
             Err(error) => Err(error),
         })?;
         // A partitioned filter without partitions rules nothing out.
         let Some(piece) = piece else { return Ok(true) };
-        match &**piece {
-            FilterPiece::Ready(filter) => {
+        match piece {
+            Some(filter) => {
                 let may = filter.may_contain(hash);
                 ctx.filters_checked += 1;
                 ctx.filters_ruled_out += u64::from(!may);
                 Ok(may)
             }
-            FilterPiece::Unreadable => {
+            None => {
                 ctx.filters_unreadable += 1;
                 Ok(true)
             }
@@ -150,7 +143,7 @@ impl TableFilter {
 
 /// The piece that knows the key: the first whose separator is not before it, or else the last, which may still know
 /// the key's prefix.
-fn first_piece(pieces: &Partitions<FilterPiece>, order: &KeyOrder, key: InternalKey<'_>) -> usize {
+fn first_piece(pieces: &Partitions<FilterSlot>, order: &KeyOrder, key: InternalKey<'_>) -> usize {
     let at = pieces.locate(order, key.user_key, key.packed());
     at.min(pieces.len().saturating_sub(1))
 }
@@ -168,7 +161,7 @@ mod tests {
     use crate::table::block::{IndexBlock, IndexFormat};
 
     /// A top level of user-key separators over partitions of five bytes and a trailer, at offsets 0, 10, 20, …
-    fn pieces(separators: &[&[u8]]) -> Partitions<FilterPiece> {
+    fn pieces(separators: &[&[u8]]) -> Partitions<FilterSlot> {
         let (mut block, mut restarts) = (Vec::new(), Vec::new());
         for (number, separator) in separators.iter().enumerate() {
             restarts.extend_from_slice(&(block.len() as u32).to_le_bytes());

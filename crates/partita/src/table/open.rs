@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::block::{BlockCursor, DataBlock, IndexBlock, IndexFormat};
 use super::fetch::BlockFetcher;
-use super::filter_reader::{FilterPiece, TableFilter, is_damage};
-use super::index::Partitions;
+use super::filter_reader::{TableFilter, is_damage};
+use super::index::{Partitions, Slot};
 use super::metaindex::{self, Metaindex};
 use super::properties::GLOBAL_SEQNO_NAME;
 use super::{
@@ -14,6 +14,7 @@ use super::{
     TableReader,
 };
 use crate::error::{Error, Result};
+use crate::filter::FilterSlot;
 use crate::io::RandomAccessFile;
 use crate::key::{Comparator, KeyOrder, PrefixExtractor, SeqNo};
 use crate::options::IndexType;
@@ -233,14 +234,14 @@ pub(super) fn index_handle(footer: &Footer, metaindex: &Metaindex) -> Result<Blo
 }
 
 /// Reads a block that lists partitions.
-fn read_top_level<T>(
+fn read_top_level<S: Slot>(
     fetcher: &BlockFetcher,
     handle: BlockHandle,
     role: BlockRole,
     format: IndexFormat,
     order: &KeyOrder,
     ctx: &mut ReadContext,
-) -> Result<Partitions<T>> {
+) -> Result<Partitions<S>> {
     let contents = fetcher.fetch(handle, role, ctx)?;
     IndexBlock::parse_index(contents, format, order)
         .and_then(|block| Partitions::parse(&block, format, order))
@@ -253,7 +254,7 @@ fn open_filter(
     properties: &TableProperties,
     order: &KeyOrder,
     options: &ReaderOptions,
-    read_top_level: impl FnOnce(BlockHandle) -> Result<Partitions<FilterPiece>>,
+    read_top_level: impl FnOnce(BlockHandle) -> Result<Partitions<FilterSlot>>,
 ) -> Result<TableFilter> {
     let (status, pieces) = find_filter(metaindex, read_top_level)?;
     Ok(TableFilter {
@@ -268,8 +269,8 @@ fn open_filter(
 
 fn find_filter(
     metaindex: &Metaindex,
-    read_top_level: impl FnOnce(BlockHandle) -> Result<Partitions<FilterPiece>>,
-) -> Result<(FilterStatus, Option<Partitions<FilterPiece>>)> {
+    read_top_level: impl FnOnce(BlockHandle) -> Result<Partitions<FilterSlot>>,
+) -> Result<(FilterStatus, Option<Partitions<FilterSlot>>)> {
     let unknown = |policy: &str| (FilterStatus::UnknownPolicy(policy.to_owned()), None);
     if let Some((policy, handle)) = metaindex.with_prefix(metaindex::FULL_FILTER_PREFIX) {
         return Ok(match policy {

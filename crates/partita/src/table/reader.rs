@@ -21,6 +21,7 @@ use super::{
     ReadContext, TableIter, TableProperties,
 };
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::key::{InternalKey, KeyOrder, SeqNo, ValueType};
 
 /// An open table.
@@ -37,7 +38,7 @@ pub struct TableReader {
     pub(super) index_handle: BlockHandle,
     pub(super) two_level_index: bool,
     pub(super) index_format: IndexFormat,
-    pub(super) index: Partitions<IndexBlock>,
+    pub(super) index: Partitions<OnceLock<Arc<IndexBlock>>>,
     pub(super) filter: TableFilter,
     /// What entries with sequence number 0 have instead.
     pub(super) global_seqno: Option<SeqNo>,
@@ -318,7 +319,7 @@ impl TableReader {
     /// Bytes held in memory by the index and the filter: the top levels and what was used so far.
     pub fn memory_bytes(&self) -> usize {
         let filter = self.filter.pieces.as_ref().map_or(0, |pieces| {
-            let loaded: usize = pieces.loaded().map(|piece| piece.memory_bytes()).sum();
+            let loaded: usize = pieces.loaded().flatten().map(Filter::heap_bytes).sum();
             pieces.memory_bytes() + loaded
         });
         let index: usize = self.index.loaded().map(|block| block.memory_bytes()).sum();
@@ -337,7 +338,7 @@ impl TableReader {
         Ok(Arc::new(block))
     }
 
-    pub(super) fn index(&self) -> &Partitions<IndexBlock> {
+    pub(super) fn index(&self) -> &Partitions<OnceLock<Arc<IndexBlock>>> {
         &self.index
     }
 
@@ -352,6 +353,7 @@ impl TableReader {
             let role = self.index_role();
             let contents = self.fetcher.fetch(handle, role, ctx)?;
             IndexBlock::parse_index(contents, self.index_format, &self.order)
+                .map(Arc::new)
                 .map_err(|error| self.fetcher.place(error, handle, role))
         })
     }

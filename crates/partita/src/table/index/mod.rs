@@ -13,4 +13,4 @@ mod cursor;
 mod partitions;
 
 pub(crate) use cursor::IndexCursor;
-pub(crate) use partitions::Partitions;
+pub(crate) use partitions::{Partitions, Slot};

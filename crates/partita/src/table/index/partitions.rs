@@ -1,5 +1,5 @@
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::error::Result;
 use crate::key::{KeyOrder, PACKED_LEN};
@@ -20,7 +20,7 @@ use crate::table::block::{BlockCursor, IndexBlock, IndexFormat};
 /// it touches flat arrays only, and a partition in use is one load away. An index of one block is a table of one
 /// partition without separators.
 #[derive(Debug)]
-pub(crate) struct Partitions<T> {
+pub(crate) struct Partitions<S> {
     /// Bytes of a separator behind its user key.
     packed_len: usize,
     /// Kept for the bytewise order only.
@@ -28,10 +28,26 @@ pub(crate) struct Partitions<T> {
     ends: Box<[u32]>,
     keys: Box<[u8]>,
     handles: Box<[BlockHandle]>,
-    slots: Box<[OnceLock<Arc<T>>]>,
+    slots: Box<[S]>,
 }
 
-impl<T> Partitions<T> {
+/// Where a parsed partition is kept.
+pub(crate) trait Slot: Default {
+    type Partition;
+
+    fn cell(&self) -> &OnceLock<Self::Partition>;
+}
+
+impl<T> Slot for OnceLock<T> {
+    type Partition = T;
+
+    #[inline]
+    fn cell(&self) -> &OnceLock<T> {
+        self
+    }
+}
+
+impl<S: Slot> Partitions<S> {
     /// One partition that holds all keys.
     pub(crate) fn single(handle: BlockHandle) -> Self {
         Self {
@@ -40,7 +56,7 @@ impl<T> Partitions<T> {
             ends: Box::default(),
             keys: Box::default(),
             handles: [handle].into(),
-            slots: [OnceLock::new()].into(),
+            slots: [S::default()].into(),
         }
     }
 
@@ -72,7 +88,7 @@ impl<T> Partitions<T> {
             words: words.into(),
             ends: ends.into(),
             keys: keys.into(),
-            slots: handles.iter().map(|_| OnceLock::new()).collect(),
+            slots: handles.iter().map(|_| S::default()).collect(),
             handles: handles.into(),
         })
     }
@@ -159,16 +175,15 @@ impl<T> Partitions<T> {
     pub(crate) fn get_or_load(
         &self,
         at: usize,
-        load: impl FnOnce(BlockHandle) -> Result<T>,
-    ) -> Result<Option<&Arc<T>>> {
-        let (Some(slot), Some(handle)) = (self.slots.get(at), self.handle(at)) else {
-            return Ok(None);
-        };
-        if let Some(partition) = slot.get() {
+        load: impl FnOnce(BlockHandle) -> Result<S::Partition>,
+    ) -> Result<Option<&S::Partition>> {
+        let Some(cell) = self.slots.get(at).map(S::cell) else { return Ok(None) };
+        if let Some(partition) = cell.get() {
             return Ok(Some(partition));
         }
-        let partition = Arc::new(load(handle)?);
-        Ok(Some(slot.get_or_init(|| partition)))
+        let Some(handle) = self.handle(at) else { return Ok(None) };
+        let partition = load(handle)?;
+        Ok(Some(cell.get_or_init(|| partition)))
     }
 
     /// Bytes that the table holds in memory, without the partitions.
@@ -182,7 +197,7 @@ impl<T> Partitions<T> {
     }
 
     /// The partitions that are in memory.
-    pub(crate) fn loaded(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.slots.iter().filter_map(OnceLock::get)
+    pub(crate) fn loaded(&self) -> impl Iterator<Item = &S::Partition> {
+        self.slots.iter().filter_map(|slot| slot.cell().get())
     }
 }
