@@ -67,9 +67,11 @@ impl TableIter {
         }))
     }
 
-    /// Moves to the next entry. Only on an entry.
+    /// Moves to the next entry; stays where it is if it stands nowhere.
     pub(super) fn step(&mut self) -> Result<()> {
-        let Some((_, block)) = &self.block else { return Ok(()) };
+        let Some((_, block)) = self.block.as_ref().filter(|_| self.data.is_valid()) else {
+            return Ok(());
+        };
         self.data.next(block).map_err(|error| place(&self.table, &self.block, error))?;
         if self.data.is_valid() {
             self.apply_global_seqno();
@@ -228,7 +230,9 @@ impl InternalIterator for TableIter {
     }
 
     fn prev(&mut self) -> Result<()> {
-        let Some((_, block)) = &self.block else { return Ok(()) };
+        let Some((_, block)) = self.block.as_ref().filter(|_| self.data.is_valid()) else {
+            return Ok(());
+        };
         self.data.prev(block).map_err(|error| place(&self.table, &self.block, error))?;
         if self.data.is_valid() {
             self.apply_global_seqno();

@@ -185,15 +185,15 @@ impl Model {
                     iter.seek_to_last().unwrap();
                     at = len.checked_sub(1);
                 }
-                Move::Next if iter.is_valid() => {
+                // Behind either end an iterator stands nowhere and stays there.
+                Move::Next => {
                     iter.next().unwrap();
-                    at = at.map(|at| at + 1);
+                    at = at.filter(|at| *at < len).map(|at| at + 1);
                 }
-                Move::Prev if iter.is_valid() => {
+                Move::Prev => {
                     iter.prev().unwrap();
-                    at = at.and_then(|at| at.checked_sub(1));
+                    at = at.filter(|at| *at < len).and_then(|at| at.checked_sub(1));
                 }
-                Move::Next | Move::Prev => (),
                 Move::Seek(key, seqno) => {
                     let target = target(key, *seqno);
                     iter.seek(&target).unwrap();
