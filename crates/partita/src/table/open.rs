@@ -341,3 +341,56 @@ fn global_seqno(properties: &TableProperties, largest: Option<SeqNo>) -> Result<
     }
     .map(|global| global.filter(|global| *global != SeqNo::ZERO))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::table::BlockChecksum;
+    use crate::util::checksum::ChecksumType;
+
+    fn footer(format_version: u32) -> Footer {
+        Footer {
+            format_version,
+            checksum: BlockChecksum { checksum: ChecksumType::Xxh3, base_context: 1 },
+            metaindex: BlockHandle::NULL,
+            index: None,
+        }
+    }
+
+    fn refused(format_version: u32, properties: &TableProperties) -> Option<String> {
+        let error = refuse_unsupported(&footer(format_version), properties).err()?;
+        assert_eq!(error.kind(), ErrorKind::NotSupported);
+        Some(error.message().to_owned())
+    }
+
+    #[test]
+    fn a_compression_manager_is_refused_by_name_where_there_can_be_one() {
+        let compressed = |name: &str| TableProperties {
+            compression_name: Some(name.to_owned()),
+            ..TableProperties::default()
+        };
+        assert_eq!(
+            refused(7, &compressed("MyManager;81;")).as_deref(),
+            Some("compression manager \"MyManager\"")
+        );
+        for name in ["BuiltinV2;07;", "BuiltinV2;;", ";;", ""] {
+            assert_eq!(refused(7, &compressed(name)), None, "{name}");
+        }
+        // Before version 7 the property is the name of an algorithm.
+        assert_eq!(refused(6, &compressed("ZSTD")), None);
+    }
+
+    #[test]
+    fn embedded_blobs_and_timestamps_are_refused() {
+        let blobs =
+            TableProperties { embedded_blob_stats: Some(vec![1]), ..TableProperties::default() };
+        assert!(refused(5, &blobs).is_some_and(|message| message.contains("blobs")));
+        let stripped = TableProperties {
+            user_defined_timestamps_persisted: Some(false),
+            ..TableProperties::default()
+        };
+        assert!(refused(5, &stripped).is_some_and(|message| message.contains("timestamps")));
+        assert_eq!(refused(5, &TableProperties::default()), None);
+    }
+}
