@@ -23,3 +23,8 @@ pub mod table;
 pub mod util;
 
 pub use error::{Error, ErrorKind, Result};
+
+/// The README's program runs as a doctest.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
