@@ -1,4 +1,5 @@
-//! Imports point down: a module names only modules that stand below it in ARCHITECTURE.md's picture.
+//! Imports point down: a module names only modules that stand below it in ARCHITECTURE.md's picture. And unsafe code
+//! stands only where that page says.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +7,15 @@ use std::path::{Path, PathBuf};
 /// The layers from top to bottom. Modules of one layer do not know each other.
 const LAYERS: &[&[&str]] =
     &[&["table"], &["options"], &["iter", "filter"], &["io"], &["key"], &["util"], &["error"]];
+
+/// The homes of unsafe code: files, or folders with a slash.
+const UNSAFE_HOMES: &[&str] = &[
+    "filter/bloom/",
+    "filter/lines.rs",
+    "filter/path.rs",
+    "filter/ribbon/",
+    "util/compression/lz4.rs",
+];
 
 fn layer_of(module: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&module))
@@ -67,6 +77,25 @@ fn imports_point_down() {
     }
     assert!(checked > 10, "only {checked} files found below {}", src.display());
     assert!(found.is_empty(), "upward imports:\n{}", found.join("\n"));
+}
+
+#[test]
+fn unsafe_code_stands_only_in_its_homes() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&src, &mut files);
+    let mut homes_in_use = 0;
+    for file in files {
+        let inside = file.strip_prefix(&src).unwrap().to_str().unwrap().to_owned();
+        let source = fs::read_to_string(&file).unwrap();
+        let has_unsafe = source
+            .lines()
+            .any(|line| line.split("//").next().unwrap_or_default().contains("unsafe {"));
+        let is_home = UNSAFE_HOMES.iter().any(|home| inside.starts_with(home));
+        assert!(is_home || !has_unsafe, "{inside} has unsafe code and is none of {UNSAFE_HOMES:?}");
+        homes_in_use += u32::from(has_unsafe);
+    }
+    assert!(homes_in_use >= 5, "only {homes_in_use} files have unsafe code: the list is too long");
 }
 
 #[test]
