@@ -5,7 +5,7 @@
 //! hex:      two lower-case digits a byte
 //! ```
 //!
-//! Both forms are read back by [`parse`], so that a key can be copied from the output into the next command.
+//! Both forms are read back by [`Form::parse`], so that a key can be copied from the output into the next command.
 
 use std::io::{self, Write};
 
