@@ -7,12 +7,14 @@
 //! ```
 
 mod comparator;
+mod excerpt;
 mod internal_key;
 mod prefix;
 mod seqno;
 mod value_type;
 
 pub use comparator::{BYTEWISE_NAME, Comparator, KeyOrder, REVERSE_BYTEWISE_NAME};
+pub(crate) use excerpt::Excerpt;
 pub use internal_key::{InternalKey, PACKED_LEN, append_internal_key, pack};
 pub use prefix::{PrefixExtractor, PrefixTransform};
 pub use seqno::SeqNo;

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::io::RandomAccessFile;
-use crate::key::{InternalKey, KeyOrder};
+use crate::key::{Excerpt, InternalKey, KeyOrder};
 use crate::options::IndexType;
 
 /// What a verification found.
@@ -179,7 +179,7 @@ impl Walk<'_> {
         let properties = found.map_err(|error| self.note(error)).ok()?;
         for malformed in &properties.malformed {
             let message =
-                format!("property {} has the value {:02x?}", malformed.name, malformed.value);
+                format!("property {} has the value {}", malformed.name, Excerpt(&malformed.value));
             self.note(Error::corruption(message).in_part(BlockRole::Properties.as_str()));
         }
         Some(properties)
@@ -296,11 +296,17 @@ impl Walk<'_> {
             .is_some_and(|(before, first)| compare(first, before).is_le());
         let ends_behind = inside.last().is_some_and(|last| compare(last, partition).is_gt());
         if starts_before || ends_behind {
+            let separator = |entry: Option<&IndexEntry>| {
+                entry.map_or_else(
+                    || "none".to_owned(),
+                    |entry| Excerpt(&entry.separator).to_string(),
+                )
+            };
             return Err(Error::corruption(format!(
-                "separators {:02x?} to {:02x?} do not keep to the top level's {:02x?}",
-                inside.first().map(|first| &first.separator),
-                inside.last().map(|last| &last.separator),
-                partition.separator
+                "separators {} to {} do not keep to the top level's {}",
+                separator(inside.first()),
+                separator(inside.last()),
+                separator(Some(partition))
             )));
         }
         Ok(())

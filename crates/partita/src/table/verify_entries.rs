@@ -4,7 +4,7 @@ use super::block::{BlockCursor, DataBlock, IndexFormat};
 use super::verify::IndexEntry;
 use super::{LookupKey, ReadContext, TableReader};
 use crate::error::{Error, Result};
-use crate::key::{InternalKey, KeyOrder, ValueType};
+use crate::key::{Excerpt, InternalKey, KeyOrder, ValueType};
 
 /// Entries by what the properties record of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,8 +106,9 @@ impl EntryChecker {
         let Some(order) = self.order() else { return Ok(()) };
         if !self.last.is_empty() && order.compare_internal(&self.last, key).is_ge() {
             return Err(Error::corruption(format!(
-                "key {key:02x?} stands behind {:02x?}, which is not before it",
-                self.last
+                "key {} stands behind {}, which is not before it",
+                Excerpt(key),
+                Excerpt(&self.last)
             )));
         }
         Ok(())
@@ -115,17 +116,20 @@ impl EntryChecker {
 
     /// The first key is behind the separator before the block, and is the one the index holds, if it holds one.
     fn check_start(&self, key: &[u8], entry: &IndexEntry) -> Result<()> {
-        if entry.first_key.as_ref().is_some_and(|first_key| first_key != key) {
+        if let Some(first_key) = entry.first_key.as_deref().filter(|first_key| *first_key != key) {
             return Err(Error::corruption(format!(
-                "the block starts with {key:02x?}, the index says {:02x?}",
-                entry.first_key
+                "the block starts with {}, the index says {}",
+                Excerpt(key),
+                Excerpt(first_key)
             )));
         }
         if let Some(separator) = &self.separator
             && self.compare_to_separator(key, separator).is_some_and(std::cmp::Ordering::is_le)
         {
             return Err(Error::corruption(format!(
-                "the block starts with {key:02x?}, not behind the separator {separator:02x?} before it"
+                "the block starts with {}, not behind the separator {} before it",
+                Excerpt(key),
+                Excerpt(separator)
             )));
         }
         Ok(())
@@ -139,8 +143,9 @@ impl EntryChecker {
             .is_some_and(std::cmp::Ordering::is_gt)
         {
             return Err(Error::corruption(format!(
-                "the block ends with {:02x?}, behind its separator {:02x?}",
-                self.last, entry.separator
+                "the block ends with {}, behind its separator {}",
+                Excerpt(&self.last),
+                Excerpt(&entry.separator)
             )));
         }
         Ok(())
@@ -161,14 +166,14 @@ impl EntryChecker {
         let mut ctx = ReadContext::default();
         if !reader.may_contain(&lookup, &mut ctx)? {
             return Err(Error::corruption(format!(
-                "the filter rules out {:02x?}, which is in the block",
-                key.user_key
+                "the filter rules out {}, which is in the block",
+                Excerpt(key.user_key)
             )));
         }
         if !reader.prefix_may_match(key.user_key, &mut ctx)? {
             return Err(Error::corruption(format!(
-                "the filter rules out the prefix of {:02x?}, which is in the block",
-                key.user_key
+                "the filter rules out the prefix of {}, which is in the block",
+                Excerpt(key.user_key)
             )));
         }
         Ok(())

@@ -1,7 +1,7 @@
 use super::{TableBuilder, TableContext, TableSummary};
 use crate::error::{Error, Result};
 use crate::io::WritableFile;
-use crate::key::{KeyOrder, SeqNo, ValueType, append_internal_key, pack};
+use crate::key::{Excerpt, KeyOrder, SeqNo, ValueType, append_internal_key, pack};
 use crate::options::TableOptions;
 
 /// Version of external files whose entries may get a common sequence number when they are ingested.
@@ -23,7 +23,7 @@ const EXTERNAL_FILE_VERSION: u32 = 2;
 ///     SstFileWriter::new(file, TableOptions::default(), KeyOrder::Bytewise, context)?;
 /// writer.put(b"a", b"1")?;
 /// writer.delete(b"b")?;
-/// assert!(writer.put(b"b", b"2").unwrap_err().message().contains("b after b"));
+/// assert!(writer.put(b"b", b"2").unwrap_err().message().contains(r#""b" after "b""#));
 /// writer.delete_range(b"c", b"e")?;
 /// assert_eq!(writer.finish()?.properties.num_entries, Some(3));
 /// # Ok::<(), partita::Error>(())
@@ -100,8 +100,8 @@ impl SstFileWriter {
         {
             return Err(Error::invalid_argument(format!(
                 "keys of an external file must ascend, each once: {} after {}",
-                key.escape_ascii(),
-                last.escape_ascii()
+                Excerpt(key),
+                Excerpt(last)
             )));
         }
         self.internal_key.clear();

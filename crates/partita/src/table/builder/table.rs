@@ -10,7 +10,7 @@ use super::sink::{BlockSink, Treatment};
 use super::{TableContext, TableSummary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::WritableFile;
-use crate::key::{InternalKey, KeyOrder, PACKED_LEN, SeqNo, ValueType};
+use crate::key::{Excerpt, InternalKey, KeyOrder, PACKED_LEN, SeqNo, ValueType};
 use crate::options::{DataBlockIndex, IndexType, TableOptions};
 use crate::table::{
     BLOCK_TRAILER_LEN, BlockChecksum, BlockHandle, Footer, TableProperties, metaindex,
@@ -183,8 +183,8 @@ impl TableBuilder {
         if self.order.compare(start, end).is_ge() {
             return Err(self.refuse(format!(
                 "range tombstone from {} to {}: the start must be less than the end",
-                start.escape_ascii(),
-                end.escape_ascii()
+                Excerpt(start),
+                Excerpt(end)
             )));
         }
         let key = InternalKey::new(start, seqno, ValueType::RangeDeletion);
@@ -286,7 +286,7 @@ impl TableBuilder {
             ));
         }
         let shown = |key: &InternalKey<'_>| {
-            format!("{}@{} {}", key.user_key.escape_ascii(), key.seqno, key.value_type)
+            format!("{}@{} {}", Excerpt(key.user_key), key.seqno, key.value_type)
         };
         match InternalKey::decode(self.data_block.last_key()) {
             Ok(last) => {

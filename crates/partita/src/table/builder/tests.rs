@@ -35,7 +35,7 @@ fn keys_out_of_order_are_refused_and_named() {
         let error = builder.add(&key(user_key, seqno), b"").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         let text = error.to_string();
-        let expected = format!("{}@{seqno} put after b@4 put", user_key.escape_ascii());
+        let expected = format!("\"{}\"@{seqno} put after \"b\"@4 put", user_key.escape_ascii());
         assert!(text.contains(&expected) && text.contains("000007.sst"), "{text}");
     }
     // A refused entry changes nothing.
