@@ -5,7 +5,7 @@ use flate2::{FlushDecompress, Status};
 use zstd_safe::DCtx;
 
 use super::{CompressionType, Dictionary, lz4};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::util::coding::Cursor;
 
 /// How the decompressed length is stored before the compressed bytes.
@@ -52,7 +52,7 @@ const GROWING_OUTPUT_START: usize = 16 * 1024;
 /// * `stored`: the block without its trailer.
 /// * `max_len`: most bytes that the caller is ready to hold.
 /// * Errors: `Corruption` if the input claims more than `max_len` or more than it can expand to (both before memory is
-///   taken), if it is damaged, or if it yields another length than it claims.
+///   taken), if it is damaged, or if it yields another length than it claims; `Aborted` if there is no memory for it.
 ///
 /// ```
 /// use partita::util::compression::{CompressionType, Compressor, Framing, decompress};
@@ -93,7 +93,7 @@ pub fn decompress(
         CompressionType::Snappy => snappy(input, len)?,
         CompressionType::Lz4 | CompressionType::Lz4hc => lz4(kind, dictionary, input, len)?,
         CompressionType::Zstd => zstd(dictionary, input, len)?,
-        CompressionType::Zlib => inflate(dictionary, input, Vec::with_capacity(len), len)?,
+        CompressionType::Zlib => inflate(dictionary, input, room_for(kind, len)?, len)?,
         CompressionType::Bzip2 => bunzip(input, len)?,
     };
     if output.len() != len {
@@ -149,7 +149,8 @@ fn decompress_unclaimed(
 }
 
 fn snappy(input: &[u8], len: usize) -> Result<Vec<u8>> {
-    let mut output = vec![0; len];
+    let mut output = room_for(CompressionType::Snappy, len)?;
+    output.resize(len, 0);
     snap::raw::Decoder::new()
         .decompress(input, &mut output)
         .map_err(|error| damaged(CompressionType::Snappy, error))?;
@@ -163,7 +164,8 @@ fn lz4(
     len: usize,
 ) -> Result<Vec<u8>> {
     let history = dictionary.map(Dictionary::lz4_history).unwrap_or_default();
-    lz4::decompress(input, history, len)
+    let output = room_for(kind, len)?;
+    lz4::decompress(input, history, output, len)
         .ok_or_else(|| damaged(kind, format!("is no block of {len} bytes")))
 }
 
@@ -180,7 +182,7 @@ fn zstd(dictionary: Option<&Dictionary>, input: &[u8], len: usize) -> Result<Vec
         None => DCtx::try_create()
             .ok_or_else(|| damaged(CompressionType::Zstd, "no memory for a context"))?,
     };
-    let mut output = Vec::with_capacity(len);
+    let mut output = room_for(CompressionType::Zstd, len)?;
     match digested {
         Some(digested) => context.decompress_using_ddict(&mut output, input, digested),
         None => context.decompress(&mut output, input),
@@ -256,14 +258,26 @@ fn bunzip(input: &[u8], most: usize) -> Result<Vec<u8>> {
     }
 }
 
+/// An empty buffer with room for `len` bytes, which the input justifies but the machine may not have.
+fn room_for(kind: CompressionType, len: usize) -> Result<Vec<u8>> {
+    let mut output = Vec::new();
+    output.try_reserve_exact(len).map_err(|_| no_room(kind, len))?;
+    Ok(output)
+}
+
+#[cold]
+fn no_room(kind: CompressionType, len: usize) -> Error {
+    let what = format!("no memory for {len} bytes of a {} block", kind.property_name());
+    Error::new(ErrorKind::Aborted, what)
+}
+
 /// Doubles the room in `output`, up to `most` bytes.
 fn grow(kind: CompressionType, output: &mut Vec<u8>, most: usize) -> Result<()> {
     let room = output.len().max(GROWING_OUTPUT_START).min(most.saturating_sub(output.len()));
     if room == 0 {
         return Err(damaged(kind, format!("yields more than {most} bytes")));
     }
-    output.reserve_exact(room);
-    Ok(())
+    output.try_reserve_exact(room).map_err(|_| no_room(kind, output.len() + room))
 }
 
 #[cold]

@@ -81,13 +81,19 @@ unsafe extern "C" {
 
 /// Decompresses a block that may refer to `dictionary` (its last 64 KiB).
 ///
-/// * `len`: the length it must have, and the memory that is taken.
+/// * `output`: an empty buffer with room for `len` bytes, the length that the block must have.
 /// * Returns `None` if the block is damaged, has another length, or is beyond the library's `int`.
-pub(super) fn decompress(src: &[u8], dictionary: &[u8], len: usize) -> Option<Vec<u8>> {
+pub(super) fn decompress(
+    src: &[u8],
+    dictionary: &[u8],
+    mut output: Vec<u8>,
+    len: usize,
+) -> Option<Vec<u8>> {
+    debug_assert!(output.is_empty());
+    output.reserve_exact(len); // nothing is left to do, but the writes below rely on it
     let src_len = c_int::try_from(src.len()).ok()?;
     let dst_len = c_int::try_from(len).ok()?;
     let dictionary_len = c_int::try_from(dictionary.len()).ok()?;
-    let mut output = Vec::<u8>::with_capacity(len);
     let (from, to): (*const c_char, *mut c_char) =
         (src.as_ptr().cast(), output.as_mut_ptr().cast());
     let written = if dictionary.is_empty() {
