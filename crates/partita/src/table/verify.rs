@@ -14,7 +14,7 @@ use super::open::{
     index_format, index_handle, index_type, read_footer, read_metaindex, read_properties,
 };
 use super::role::PerRole;
-use super::verify_entries::{EntryChecker, EntryCounts};
+use super::verify_entries::{EntryChecker, EntryCounts, IndexEntry};
 use super::{
     BlockHandle, BlockRole, Footer, RangeTombstones, ReadContext, ReaderOptions, TableProperties,
     TableReader,
@@ -415,11 +415,4 @@ fn count_entries(block: &DataBlock) -> Result<EntryCounts> {
         cursor.next(block)?;
     }
     Ok(counts)
-}
-
-/// An entry of the index, by itself.
-pub(super) struct IndexEntry {
-    pub(super) separator: Vec<u8>,
-    pub(super) handle: BlockHandle,
-    pub(super) first_key: Option<Vec<u8>>,
 }

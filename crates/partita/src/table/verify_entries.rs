@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
 use super::block::{BlockCursor, DataBlock, IndexFormat};
-use super::verify::IndexEntry;
-use super::{LookupKey, ReadContext, TableReader};
+use super::{BlockHandle, LookupKey, ReadContext, TableReader};
 use crate::error::{Error, Result};
 use crate::key::{Excerpt, InternalKey, KeyOrder, ValueType};
 
@@ -42,6 +41,13 @@ impl EntryCounts {
         self.key_bytes += other.key_bytes;
         self.value_bytes += other.value_bytes;
     }
+}
+
+/// An entry of the index, by itself.
+pub(super) struct IndexEntry {
+    pub(super) separator: Vec<u8>,
+    pub(super) handle: BlockHandle,
+    pub(super) first_key: Option<Vec<u8>>,
 }
 
 /// Checks entries against each other, against the index and against the filter, block after block.
