@@ -94,16 +94,28 @@ impl IndexBlock {
     }
 }
 
+/// Where a key stands in a block, whose offsets have 32 bits.
+#[derive(Clone, Copy)]
+struct KeyAt {
+    start: u32,
+    end: u32,
+}
+
 impl<F: Format> Block<F> {
     fn new(contents: Vec<u8>, layout: Layout, format: F, order: &KeyOrder) -> Result<Self> {
         let mut block = Self { bytes: contents, layout, format, directory: None };
-        let common_len = block.check_restarts()?;
         if matches!(order, KeyOrder::Bytewise) && layout.restart_count > 0 {
-            let words = (0..layout.restart_count).map(|index| {
-                let key = block.restart_user_key(index);
-                prefix_word(&key[common_len..])
-            });
-            block.directory = Some(Directory::new(words.collect(), common_len));
+            // Noted as the checks pass over them, and turned into words in the same memory: decoding all restart
+            // points twice would cost as much as a tenth of decompressing the block.
+            let mut keys = Vec::with_capacity(layout.restart_count);
+            let common_len = block.check_restarts(|key| keys.push(key))?;
+            let word = |key: KeyAt| {
+                prefix_word(&block.bytes[key.start as usize + common_len..key.end as usize])
+            };
+            let words: Vec<u64> = keys.into_iter().map(word).collect();
+            block.directory = Some(Directory::new(words.into(), common_len));
+        } else {
+            block.check_restarts(|_| {})?;
         }
         Ok(block)
     }
@@ -112,8 +124,9 @@ impl<F: Format> Block<F> {
     ///
     /// Without the latter the keys of all restart points together could be far longer than the block.
     ///
-    /// * Returns how many bytes all their user keys start with.
-    fn check_restarts(&self) -> Result<usize> {
+    /// * `note` is told where each restart point's user key is.
+    /// * Returns how many bytes all of them start with.
+    fn check_restarts(&self, mut note: impl FnMut(KeyAt)) -> Result<usize> {
         let packed_len = self.format.packed_len();
         let mut first_key: &[u8] = &[];
         let mut common_len = usize::MAX;
@@ -131,7 +144,9 @@ impl<F: Format> Block<F> {
                 )));
             };
             // A damaged block may be out of order, so each key is looked at, not only the first and the last.
-            let key = &self.bytes[entry.key_at..entry.key_end - packed_len];
+            let user_key_end = entry.key_end - packed_len;
+            note(KeyAt { start: entry.key_at as u32, end: user_key_end as u32 });
+            let key = &self.bytes[entry.key_at..user_key_end];
             if index == 0 {
                 first_key = key;
             }
