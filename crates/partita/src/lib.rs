@@ -1,4 +1,5 @@
-//! Partita: a storage engine that opens RocksDB databases.
+//! Partita: RocksDB's table files (SSTs) and filters, read and written; the base of a storage engine that is to open
+//! RocksDB databases.
 //!
 //! The modules stand in layers; each uses only those listed below it:
 //!
