@@ -1,6 +1,6 @@
 use super::{CompressionOptions, DataBlockIndex, FilterLayout, IndexShortening, IndexType};
 use crate::error::{Error, Result};
-use crate::filter::FilterPolicy;
+use crate::filter::{FilterLevel, FilterPolicy};
 use crate::key::PrefixExtractor;
 use crate::util::checksum::ChecksumType;
 use crate::util::compression::CompressionType;
@@ -117,10 +117,33 @@ const FORMAT_VERSION_MAX: u32 = 7;
 pub(crate) const ALIGNMENT_MAX: usize = 4096;
 
 impl TableOptions {
-    /// The defaults with another compression, at its default level: ZSTD for the last levels, where most of the data
-    /// lies and little of it is read often.
+    /// The defaults with another compression, at its default level.
     pub fn with_compression(kind: CompressionType) -> Self {
         Self { compression: CompressionOptions::new(kind), ..Self::default() }
+    }
+
+    /// The defaults for a table of a leveled tree: ZSTD on the last level, where most of the data lies and stays, LZ4
+    /// above it, where data is soon written again.
+    ///
+    /// * `last_level`: the number of the last level. A tree of level 0 alone is written with LZ4.
+    ///
+    /// ```
+    /// use partita::filter::FilterLevel;
+    /// use partita::options::TableOptions;
+    /// use partita::util::compression::CompressionType;
+    ///
+    /// let kind = |level| TableOptions::for_level(level, 6).compression.kind;
+    /// assert_eq!(kind(FilterLevel::Flush), CompressionType::Lz4);
+    /// assert_eq!(kind(FilterLevel::Level(5)), CompressionType::Lz4);
+    /// assert_eq!(kind(FilterLevel::Level(6)), CompressionType::Zstd);
+    /// ```
+    pub fn for_level(level: FilterLevel, last_level: i32) -> Self {
+        match level {
+            FilterLevel::Level(level) if last_level > 0 && level >= last_level => {
+                Self::with_compression(CompressionType::Zstd)
+            }
+            _ => Self::default(),
+        }
     }
 
     /// What RocksDB writes by default, format version aside: one index block, no filter, Snappy. For comparisons.
