@@ -1,3 +1,5 @@
+use std::fmt;
+
 use super::role::{BlockRole, PerRole};
 
 /// What one read cost. It goes down the read path with the call, and whoever made it adds the counters up.
@@ -8,7 +10,7 @@ use super::role::{BlockRole, PerRole};
 /// let ctx = ReadContext::default();
 /// assert_eq!(ctx.blocks_read[BlockRole::Data], 0);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ReadContext {
     /// Blocks read from files.
     pub blocks_read: PerRole<u64>,
@@ -51,5 +53,48 @@ impl ReadContext {
         self.blocks_read[role] += 1;
         self.bytes_read[role] += stored;
         self.bytes_decompressed[role] += decompressed;
+    }
+}
+
+/// Without the buffer: its bytes are the user's data, which is nothing for logs.
+impl fmt::Debug for ReadContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            blocks_read,
+            bytes_read,
+            bytes_decompressed,
+            filters_checked,
+            filters_ruled_out,
+            filters_true_positive,
+            filters_unreadable,
+            buffer: _,
+        } = self;
+        f.debug_struct("ReadContext")
+            .field("blocks_read", blocks_read)
+            .field("bytes_read", bytes_read)
+            .field("bytes_decompressed", bytes_decompressed)
+            .field("filters_checked", filters_checked)
+            .field("filters_ruled_out", filters_ruled_out)
+            .field("filters_true_positive", filters_true_positive)
+            .field("filters_unreadable", filters_unreadable)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_has_the_counters_and_no_bytes_of_blocks() {
+        let mut ctx = ReadContext::default();
+        ctx.give_buffer(vec![231; 3]);
+        ctx.count_read(BlockRole::Data, 45, 67);
+        ctx.filters_unreadable = 1;
+        assert_eq!(
+            format!("{ctx:?}"),
+            "ReadContext { blocks_read: {Data: 1}, bytes_read: {Data: 45}, bytes_decompressed: {Data: 67}, \
+             filters_checked: 0, filters_ruled_out: 0, filters_true_positive: 0, filters_unreadable: 1 }"
+        );
     }
 }

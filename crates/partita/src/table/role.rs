@@ -83,14 +83,21 @@ impl fmt::Display for BlockRole {
     }
 }
 
-/// A value for each role.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A value for each role. In debug output the roles with the default value are left out.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct PerRole<T>([T; BlockRole::ALL.len()]);
 
 impl<T> PerRole<T> {
     /// The roles with their values.
     pub fn iter(&self) -> impl Iterator<Item = (BlockRole, &T)> {
         BlockRole::ALL.into_iter().zip(&self.0)
+    }
+}
+
+impl<T: fmt::Debug + Default + PartialEq> fmt::Debug for PerRole<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nothing = T::default();
+        f.debug_map().entries(self.iter().filter(|(_, value)| **value != nothing)).finish()
     }
 }
 
@@ -111,6 +118,15 @@ impl<T> std::ops::IndexMut<BlockRole> for PerRole<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_output_names_the_roles_that_count_something() {
+        let mut counts = PerRole::<u64>::default();
+        assert_eq!(format!("{counts:?}"), "{}");
+        counts[BlockRole::Index] = 2;
+        counts[BlockRole::Data] = 7;
+        assert_eq!(format!("{counts:?}"), "{Data: 7, Index: 2}");
+    }
 
     #[test]
     fn each_role_has_its_own_place() {
