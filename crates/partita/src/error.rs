@@ -65,7 +65,7 @@ impl fmt::Display for ErrorKind {
 /// ```
 /// use partita::{Error, ErrorKind};
 ///
-/// let error = Error::corruption("crc32c stored 9e1f02aa, computed 1b77c0d3")
+/// let error = Error::corruption("checksum mismatch (CRC32C): stored 9e1f02aa, computed 1b77c0d3")
 ///     .in_part("data block")
 ///     .at(0x4f000)
 ///     .with_len(4096)
@@ -73,7 +73,8 @@ impl fmt::Display for ErrorKind {
 /// assert_eq!(error.kind(), ErrorKind::Corruption);
 /// assert_eq!(
 ///     error.to_string(),
-///     "corruption: 000123.sst, data block at 0x4f000 (4096 bytes): crc32c stored 9e1f02aa, computed 1b77c0d3",
+///     "corruption: 000123.sst, data block at 0x4f000 (4096 bytes): \
+///      checksum mismatch (CRC32C): stored 9e1f02aa, computed 1b77c0d3",
 /// );
 /// ```
 pub struct Error(Box<Inner>);

@@ -150,10 +150,7 @@ impl Footer {
         let stored = fixed32(footer, CHECKSUM_AT);
         let computed = footer_checksum(footer, checksum, offset);
         if stored != computed {
-            return Err(Error::corruption(format!(
-                "{} stored {stored:08x}, computed {computed:08x}",
-                checksum.checksum
-            )));
+            return Err(checksum.checksum.mismatch(stored, computed));
         }
         if footer[33..41] != [0; 8] {
             return Err(Error::not_supported("reserved bytes are used by a future format"));

@@ -9,7 +9,7 @@
 //! and the block's offset is added to it ([`context_modifier`]), so that a block read from the wrong place is noticed.
 
 use super::BLOCK_TRAILER_LEN;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::util::checksum::{ChecksumType, context_modifier};
 
 /// How one file's blocks are checksummed.
@@ -57,10 +57,7 @@ impl BlockChecksum {
         if found == computed {
             return Ok(());
         }
-        Err(Error::corruption(format!(
-            "{} stored {found:08x}, computed {computed:08x}",
-            self.checksum
-        )))
+        Err(self.checksum.mismatch(found, computed))
     }
 }
 
@@ -84,6 +81,25 @@ mod tests {
             let trailer = placed.trailer(7, b"block", 4);
             placed.verify(7, b"block", trailer).unwrap();
             assert!(placed.verify(8, b"block", trailer).unwrap_err().is_corruption());
+        }
+    }
+
+    #[test]
+    fn a_mismatch_says_the_function_and_both_values() {
+        for (checksum, name) in [
+            (ChecksumType::Crc32c, "CRC32C"),
+            (ChecksumType::XxHash, "xxHash"),
+            (ChecksumType::XxHash64, "xxHash64"),
+            (ChecksumType::Xxh3, "XXH3"),
+        ] {
+            let checksum = BlockChecksum { checksum, base_context: 0 };
+            let computed = checksum.compute(7, b"block", 4);
+            let stored = computed ^ 1;
+            let [a, b, c, d] = stored.to_le_bytes();
+            let error = checksum.verify(7, b"block", [4, a, b, c, d]).unwrap_err();
+            let expected =
+                format!("checksum mismatch ({name}): stored {stored:08x}, computed {computed:08x}");
+            assert_eq!(error.message(), expected);
         }
     }
 

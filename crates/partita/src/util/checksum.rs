@@ -15,6 +15,8 @@
 use std::fmt;
 use std::hash::Hasher as _;
 
+use crate::error::Error;
+
 /// How the blocks of a file are checksummed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -55,6 +57,26 @@ impl ChecksumType {
             Self::XxHash64 => "kxxHash64",
             Self::Xxh3 => "kXXH3",
         }
+    }
+
+    /// The function's name, as messages say it.
+    pub const fn plain_name(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Crc32c => "CRC32C",
+            Self::XxHash => "xxHash",
+            Self::XxHash64 => "xxHash64",
+            Self::Xxh3 => "XXH3",
+        }
+    }
+
+    /// The error of a stored checksum that is not the computed one.
+    #[cold]
+    pub(crate) fn mismatch(self, stored: u32, computed: u32) -> Error {
+        Error::corruption(format!(
+            "checksum mismatch ({}): stored {stored:08x}, computed {computed:08x}",
+            self.plain_name()
+        ))
     }
 
     /// The checksum in the trailer of a block, before the context is added.
