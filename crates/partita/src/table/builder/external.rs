@@ -1,5 +1,5 @@
 use super::{TableBuilder, TableContext, TableSummary};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::WritableFile;
 use crate::key::{Excerpt, KeyOrder, SeqNo, ValueType, append_internal_key, pack};
 use crate::options::TableOptions;
@@ -89,7 +89,7 @@ impl SstFileWriter {
     ///   [`TableBuilder::finish`].
     pub fn finish(self) -> Result<TableSummary> {
         if self.builder.num_entries() == 0 {
-            return Err(Error::invalid_argument("an external file without entries"));
+            return Err(self.builder.refuse("an external file without entries".to_owned()));
         }
         self.builder.finish()
     }
@@ -98,7 +98,7 @@ impl SstFileWriter {
         if let Some(last) = &self.last_key
             && self.order.compare(last, key).is_ge()
         {
-            return Err(Error::invalid_argument(format!(
+            return Err(self.builder.refuse(format!(
                 "keys of an external file must ascend, each once: {} after {}",
                 Excerpt(key),
                 Excerpt(last)
@@ -111,5 +111,27 @@ impl SstFileWriter {
         last.clear();
         last.extend_from_slice(key);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::io::MemoryWriter;
+
+    #[test]
+    fn refusals_name_the_file() {
+        let writer = || {
+            let file = Box::new(MemoryWriter::new("external.sst"));
+            let context = TableContext::default();
+            SstFileWriter::new(file, TableOptions::default(), KeyOrder::Bytewise, context).unwrap()
+        };
+        let mut unordered = writer();
+        unordered.put(b"b", b"").unwrap();
+        for error in [unordered.put(b"a", b"").unwrap_err(), writer().finish().unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.to_string().contains("external.sst"), "{error}");
+        }
     }
 }

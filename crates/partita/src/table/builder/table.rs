@@ -297,7 +297,7 @@ impl TableBuilder {
     }
 
     #[cold]
-    fn refuse(&self, message: String) -> Error {
+    pub(super) fn refuse(&self, message: String) -> Error {
         Error::invalid_argument(message).in_file(self.sink.path())
     }
 
