@@ -165,18 +165,22 @@ impl<F: Format> BlockCursor<F> {
         self.prev(block)
     }
 
-    /// Moves to the next entry. Only while valid.
+    /// Moves to the next entry; does nothing if the cursor stands nowhere.
     #[inline]
     pub fn next(&mut self, block: &Block<F>) -> Result<()> {
-        debug_assert!(self.valid);
+        if !self.valid {
+            return Ok(());
+        }
         self.step(block)
     }
 
-    /// Moves to the entry before. Only while valid.
+    /// Moves to the entry before; does nothing if the cursor stands nowhere.
     ///
     /// Cost: the entries of one restart interval up to there, once for all entries of the interval if the walk goes on.
     pub fn prev(&mut self, block: &Block<F>) -> Result<()> {
-        debug_assert!(self.valid);
+        if !self.valid {
+            return Ok(());
+        }
         if self.take_passed() {
             return Ok(());
         }

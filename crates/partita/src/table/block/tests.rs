@@ -227,6 +227,34 @@ fn an_empty_block_has_no_entries() {
 }
 
 #[test]
+fn a_cursor_that_stands_nowhere_stays_there() {
+    let mut bytes = vec![0, 1, 1, b'a', b'1', 0, 1, 1, b'b', b'2'];
+    bytes.extend_from_slice(&[0, 0, 0, 0, 1, 0, 0, 0]);
+    let block = DataBlock::parse_meta(bytes).unwrap();
+    let mut cursor = BlockCursor::new();
+    let nowhere = |cursor: &mut BlockCursor<_>| {
+        for _ in 0..2 {
+            cursor.next(&block).unwrap();
+            assert!(!cursor.is_valid());
+            cursor.prev(&block).unwrap();
+            assert!(!cursor.is_valid());
+        }
+    };
+    nowhere(&mut cursor);
+    cursor.seek_to_last(&block).unwrap();
+    assert_eq!(cursor.key(), b"b");
+    cursor.next(&block).unwrap();
+    nowhere(&mut cursor);
+    cursor.seek_to_first(&block).unwrap();
+    assert_eq!(cursor.key(), b"a");
+    cursor.prev(&block).unwrap();
+    nowhere(&mut cursor);
+    cursor.seek_to_first(&block).unwrap();
+    cursor.reset();
+    nowhere(&mut cursor);
+}
+
+#[test]
 fn impossible_layouts_are_refused() {
     let parse = |bytes: &[u8]| DataBlock::parse_data(bytes.to_vec(), &KeyOrder::Bytewise);
     assert!(parse(b"").unwrap_err().is_corruption());
