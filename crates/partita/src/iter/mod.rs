@@ -7,8 +7,47 @@ use crate::error::Result;
 /// * A move that fails leaves the iterator standing nowhere and says why; a later move starts afresh.
 /// * An iterator that stands nowhere without an error has gone over one of its ends, or has not moved yet.
 /// * `next`, `prev`, `key` and `value` may be called only while [`InternalIterator::is_valid`].
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use partita::io::MemoryWriter;
+/// use partita::iter::InternalIterator;
+/// use partita::key::{InternalKey, KeyOrder, SeqNo, ValueType};
+/// use partita::options::TableOptions;
+/// use partita::table::{ReadContext, ReaderOptions, TableBuilder, TableContext, TableReader};
+///
+/// # let file = MemoryWriter::new("000007.sst");
+/// # let mut builder = TableBuilder::new(
+/// #     Box::new(file.clone()), TableOptions::default(), KeyOrder::Bytewise, TableContext::default())?;
+/// # for (user_key, value) in [("apple", "red"), ("pear", "green")] {
+/// #     let key = InternalKey::new(user_key.as_bytes(), SeqNo::new(1).unwrap(), ValueType::Value);
+/// #     builder.add(&key.encode(), value.as_bytes())?;
+/// # }
+/// # builder.finish()?;
+/// # let file = Arc::new(file.into_file());
+/// let table = TableReader::open(file, &ReaderOptions::default(), &mut ReadContext::default())?;
+/// let mut iter = Arc::new(table).iter();
+/// let mut found = Vec::new();
+/// iter.seek_to_first()?;
+/// while iter.is_valid() {
+///     let key = InternalKey::decode(iter.key())?;
+///     found.push((key.user_key.to_vec(), iter.value().to_vec()));
+///     iter.next()?;
+/// }
+/// assert_eq!(found, [
+///     (b"apple".to_vec(), b"red".to_vec()),
+///     (b"pear".to_vec(), b"green".to_vec()),
+/// ]);
+///
+/// // The last entry of a user key, or before it.
+/// iter.seek_for_prev(&InternalKey::for_seek_for_prev(b"banana").encode())?;
+/// assert_eq!(iter.value(), b"red");
+/// # Ok::<(), partita::Error>(())
+/// ```
 pub trait InternalIterator {
     /// Whether the iterator stands on an entry.
+    #[doc(alias = "Valid")]
     fn is_valid(&self) -> bool;
 
     /// Moves to the first entry.
@@ -18,9 +57,11 @@ pub trait InternalIterator {
     fn seek_to_last(&mut self) -> Result<()>;
 
     /// Moves to the first entry that is not before the encoded internal key `target`.
+    ///
+    /// * Errors: `InvalidArgument` if `target` is no internal key; `Corruption` and `Io` of the file.
     fn seek(&mut self, target: &[u8]) -> Result<()>;
 
-    /// Moves to the last entry that is not behind the encoded internal key `target`.
+    /// Moves to the last entry that is not behind the encoded internal key `target`. Errors are those of `seek`.
     fn seek_for_prev(&mut self, target: &[u8]) -> Result<()>;
 
     /// Moves to the next entry.

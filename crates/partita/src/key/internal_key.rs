@@ -43,8 +43,32 @@ impl<'a> InternalKey<'a> {
     }
 
     /// The key that sorts before all entries of `user_key` visible at `seqno`, and after all newer ones.
+    ///
+    /// It is the target of a [`seek`](crate::iter::InternalIterator::seek). A `seek_for_prev` to it lands before these
+    /// entries; its target is [`InternalKey::for_seek_for_prev`].
     pub const fn for_seek(user_key: &'a [u8], seqno: SeqNo) -> Self {
         Self::new(user_key, seqno, ValueType::FOR_SEEK)
+    }
+
+    /// The last of all keys of `user_key`: no entry of it sorts behind, and all of greater user keys do.
+    ///
+    /// It is the target of a [`seek_for_prev`](crate::iter::InternalIterator::seek_for_prev), which moves to the oldest
+    /// entry of `user_key`, or to the last entry before it if it has none.
+    ///
+    /// ```
+    /// use partita::key::{InternalKey, KeyOrder, SeqNo, ValueType};
+    ///
+    /// let order = KeyOrder::Bytewise;
+    /// let oldest = InternalKey::new(b"apple", SeqNo::new(1).unwrap(), ValueType::Value).encode();
+    /// let target = InternalKey::for_seek_for_prev(b"apple").encode();
+    /// assert!(order.compare_internal(&oldest, &target).is_lt());
+    ///
+    /// let target = InternalKey::for_seek(b"apple", SeqNo::MAX).encode();
+    /// assert!(order.compare_internal(&oldest, &target).is_gt());
+    /// ```
+    pub const fn for_seek_for_prev(user_key: &'a [u8]) -> Self {
+        // Sequence number and type fall among equal user keys; the type of code 0 comes last.
+        Self::new(user_key, SeqNo::ZERO, ValueType::Deletion)
     }
 
     /// Takes an encoded internal key apart.
@@ -90,6 +114,11 @@ mod tests {
         assert!(InternalKey::decode(b"1234567").unwrap_err().is_corruption());
         assert!(InternalKey::decode(b"k\x7f\0\0\0\0\0\0\0").unwrap_err().is_corruption());
         assert_eq!(InternalKey::decode(&[0; 8]).unwrap().user_key, b"");
+    }
+
+    #[test]
+    fn no_key_sorts_behind_the_key_to_seek_backward() {
+        assert_eq!(InternalKey::for_seek_for_prev(b"").packed(), 0);
     }
 
     #[test]

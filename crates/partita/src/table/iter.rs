@@ -148,7 +148,7 @@ impl TableIter {
     /// Moves to the first stored entry that is not before `target`.
     fn seek_stored(&mut self, target: &[u8]) -> Result<()> {
         self.data.reset();
-        let key = InternalKey::decode(target)?;
+        let key = decode_target(target)?;
         self.index.seek(&self.table, key, target, &mut self.ctx)?;
         if !self.load_block()? {
             return Ok(());
@@ -182,6 +182,16 @@ fn place(
     table.fetcher.place(error, handle, BlockRole::Data)
 }
 
+/// A target that is no internal key is the caller's mistake, not damage of the file.
+fn decode_target(target: &[u8]) -> Result<InternalKey<'_>> {
+    InternalKey::decode(target).map_err(|_| {
+        Error::invalid_argument(format!(
+            "seek target of {} bytes is no internal key: InternalKey::for_seek(..).encode() makes one",
+            target.len()
+        ))
+    })
+}
+
 impl InternalIterator for TableIter {
     #[inline]
     fn is_valid(&self) -> bool {
@@ -205,7 +215,8 @@ impl InternalIterator for TableIter {
             return self.seek_stored(target);
         }
         // In the file all entries of a key are at sequence number 0; the target's number says nothing there.
-        let key = InternalKey::decode(target)?;
+        self.data.reset();
+        let key = decode_target(target)?;
         self.seek_stored(&InternalKey::for_seek(key.user_key, SeqNo::MAX).encode())?;
         while self.is_valid() && self.table.order.compare_internal(self.key(), target).is_lt() {
             self.step()?;
@@ -252,6 +263,90 @@ impl InternalIterator for TableIter {
         match &self.block {
             Some((_, block)) if self.data.is_valid() => self.data.value(block),
             _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::io::MemoryWriter;
+    use crate::key::{KeyOrder, ValueType};
+    use crate::options::TableOptions;
+    use crate::table::{ReaderOptions, SstFileWriter, TableBuilder, TableContext};
+
+    fn open(file: MemoryWriter, options: &ReaderOptions) -> TableIter {
+        let file = Arc::new(file.into_file());
+        let table = TableReader::open(file, options, &mut ReadContext::default());
+        Arc::new(table.unwrap()).iter()
+    }
+
+    /// Iterators over a table of the keys a and c at sequence number 1, and over an ingested one of the same keys at 9.
+    fn iterators() -> [TableIter; 2] {
+        let (options, context) = (TableOptions::default, TableContext::default);
+        let file = MemoryWriter::new("000007.sst");
+        let boxed = Box::new(file.clone());
+        let mut builder =
+            TableBuilder::new(boxed, options(), KeyOrder::Bytewise, context()).unwrap();
+        for user_key in [b"a", b"c"] {
+            let key = InternalKey::new(user_key, SeqNo::new(1).unwrap(), ValueType::Value);
+            builder.add(&key.encode(), b"").unwrap();
+        }
+        builder.finish().unwrap();
+
+        let external = MemoryWriter::new("000008.sst");
+        let boxed = Box::new(external.clone());
+        let mut writer =
+            SstFileWriter::new(boxed, options(), KeyOrder::Bytewise, context()).unwrap();
+        for user_key in [b"a", b"c"] {
+            writer.put(user_key, b"").unwrap();
+        }
+        writer.finish().unwrap();
+        let ingested = ReaderOptions { largest_seqno: SeqNo::new(9), ..ReaderOptions::default() };
+        [open(file, &ReaderOptions::default()), open(external, &ingested)]
+    }
+
+    #[test]
+    fn a_target_that_is_no_internal_key_is_the_callers_mistake() {
+        for mut iter in iterators() {
+            for moved in [TableIter::seek, TableIter::seek_for_prev] {
+                for target in [&b"abc"[..], b"", b"a\x7f\0\0\0\0\0\0\0"] {
+                    iter.seek_to_first().unwrap();
+                    let error = moved(&mut iter, target).unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+                    let expected = format!(
+                        "seek target of {} bytes is no internal key: \
+                         InternalKey::for_seek(..).encode() makes one",
+                        target.len()
+                    );
+                    assert_eq!(error.message(), expected);
+                    assert!(!iter.is_valid());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_keys_to_seek_for_lead_to_the_entries_of_their_user_key() {
+        for mut iter in iterators() {
+            let user_key = |iter: &TableIter| {
+                iter.is_valid().then(|| InternalKey::decode(iter.key()).unwrap().user_key[0])
+            };
+            for (target, forward, backward) in [
+                (b"a", Some(b'a'), Some(b'a')),
+                (b"b", Some(b'c'), Some(b'a')),
+                (b"c", Some(b'c'), Some(b'c')),
+                (b"0", Some(b'a'), None),
+                (b"d", None, Some(b'c')),
+            ] {
+                iter.seek(&InternalKey::for_seek(target, SeqNo::MAX).encode()).unwrap();
+                assert_eq!(user_key(&iter), forward);
+                iter.seek_for_prev(&InternalKey::for_seek_for_prev(target).encode()).unwrap();
+                assert_eq!(user_key(&iter), backward);
+            }
+            iter.seek_for_prev(&InternalKey::for_seek(b"c", SeqNo::MAX).encode()).unwrap();
+            assert_eq!(user_key(&iter), Some(b'a'));
         }
     }
 }
