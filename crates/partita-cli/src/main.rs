@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Tools for RocksDB's files and databases.
+/// Tools for RocksDB's table files (no database yet).
 #[derive(Parser)]
 #[command(name = "partita", version, arg_required_else_help = true)]
 struct Cli {

@@ -3,6 +3,7 @@
 //! All of them take files and directories, never write to what they read, and go on with the next file when one
 //! fails; the exit code tells ([`crate::outcome`]).
 
+mod finding;
 mod rewrite;
 mod scan;
 mod show;

@@ -1,6 +1,6 @@
 //! `partita sst verify`: every block of a table, read and checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use partita::Error;
 use partita::table::{PerRole, ReaderOptions, VerifyReport, verify_table};
 use serde::Serialize;
 
+use super::finding::Finding;
 use super::{complain_about, open_file, outcome_of, report_inputs};
 use crate::columns::{self, Side};
 use crate::outcome::Outcome;
@@ -33,6 +34,8 @@ Examples:
   file, status (clean, damaged or unseen), complete (whether every block was reached)
   blocks (by role), blocks_total, bytes, entries, range_tombstones
   damage  [kind, role, offset, bytes, message]
+A file that cannot be opened has an object, too: unseen, not complete, with the error as damage.
+Complaints about such files, and about directories, go to standard error as well.
 
 Exit code: 0 all is clean, 1 damage was found, 2 none was found, but a file could not be looked at.")]
 pub(crate) struct Verify {
@@ -42,7 +45,7 @@ pub(crate) struct Verify {
     /// Print JSON: one object a file, one file a line.
     #[arg(long)]
     json: bool,
-    /// Show no progress, and no line for clean files.
+    /// Print nothing but what is wrong: no progress, no line for clean files, no sums.
     #[arg(long)]
     quiet: bool,
 }
@@ -63,6 +66,11 @@ impl Verify {
                     progress.clear();
                     complain_about(path, &error, &mut outcome);
                     total.count(Outcome::Unseen);
+                    if self.json {
+                        let result = FileResult::not_opened(path, error);
+                        result.write_json(&mut out)?;
+                        out.flush()?;
+                    }
                     continue;
                 }
             };
@@ -74,15 +82,14 @@ impl Verify {
             outcome.merge(result.outcome);
             progress.clear();
             if self.json {
-                serde_json::to_writer(&mut out, &result.to_json())?;
-                writeln!(out)?;
+                result.write_json(&mut out)?;
             } else {
                 result.write(&mut out, self.quiet)?;
             }
             // Whoever watches a long run sees each file when it is done.
             out.flush()?;
         }
-        if !self.json {
+        if !self.json && !self.quiet && total.files > 0 {
             total.write(&mut out)?;
         }
         out.flush()?;
@@ -111,6 +118,18 @@ impl<'f> FileResult<'f> {
         Self { path, report, findings, outcome }
     }
 
+    fn not_opened(path: &'f Path, error: Error) -> Self {
+        Self::new(path, VerifyReport { not_opened: Some(error), ..VerifyReport::default() })
+    }
+
+    /// Blocks that at least one finding lies in.
+    fn damaged_blocks(&self) -> usize {
+        let is_block = |part| self.report.blocks.iter().any(|(role, _)| role.as_str() == part);
+        let damages = self.findings.iter().filter(|error| error.is_corruption());
+        let in_blocks = damages.filter(|error| error.part().is_some_and(is_block));
+        in_blocks.filter_map(Error::offset).collect::<BTreeSet<_>>().len()
+    }
+
     fn write(&self, out: &mut Out, quiet: bool) -> io::Result<()> {
         let path = self.path.display();
         for error in &self.findings {
@@ -121,8 +140,12 @@ impl<'f> FileResult<'f> {
             0 => String::new(),
             _ => format!("{}, ", counted(range_tombstones, "range tombstone")),
         };
+        let damaged = match self.damaged_blocks() {
+            0 => String::new(),
+            blocks => format!("{} of them damaged, ", count(blocks as u64)),
+        };
         let found = format!(
-            "{} checked, {}, {tombstones}{}",
+            "{} checked, {damaged}{}, {tombstones}{}",
             counted(self.report.blocks_total(), "block"),
             entries_in_words(entries),
             size(bytes),
@@ -134,6 +157,11 @@ impl<'f> FileResult<'f> {
             Outcome::Damage => writeln!(out, "{path}: DAMAGED: {found}{reached}"),
             Outcome::Unseen => writeln!(out, "{path}: not looked at as a whole: {found}{reached}"),
         }
+    }
+
+    fn write_json(&self, out: &mut Out) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, &self.to_json())?;
+        writeln!(out)
     }
 
     fn to_json(&self) -> Json {
@@ -151,7 +179,7 @@ impl<'f> FileResult<'f> {
             bytes: report.bytes,
             entries: report.entries,
             range_tombstones: report.range_tombstones,
-            damage: self.findings.iter().map(JsonFinding::new).collect(),
+            damage: self.findings.iter().map(Finding::new).collect(),
         }
     }
 }
@@ -194,28 +222,7 @@ struct Json {
     bytes: u64,
     entries: u64,
     range_tombstones: u64,
-    damage: Vec<JsonFinding>,
-}
-
-#[derive(Serialize)]
-struct JsonFinding {
-    kind: &'static str,
-    role: Option<&'static str>,
-    offset: Option<u64>,
-    bytes: Option<u64>,
-    message: String,
-}
-
-impl JsonFinding {
-    fn new(error: &Error) -> Self {
-        Self {
-            kind: error.kind().as_str(),
-            role: error.part(),
-            offset: error.offset(),
-            bytes: error.byte_len(),
-            message: error.message().to_owned(),
-        }
-    }
+    damage: Vec<Finding>,
 }
 
 /// All files together.
@@ -244,15 +251,17 @@ impl Total {
     }
 
     fn write(&self, out: &mut Out) -> io::Result<()> {
-        writeln!(out)?;
         let mut rows: Vec<[String; 2]> = self
             .blocks
             .iter()
             .filter(|(_, blocks)| **blocks > 0)
             .map(|(role, blocks)| [role.to_string(), count(*blocks)])
             .collect();
-        let all = self.blocks.iter().map(|(_, blocks)| blocks).sum();
-        rows.push(["all blocks".to_owned(), count(all)]);
+        if !rows.is_empty() {
+            writeln!(out)?;
+            let all = self.blocks.iter().map(|(_, blocks)| blocks).sum();
+            rows.push(["all blocks".to_owned(), count(all)]);
+        }
         for line in columns::lines(&[Side::Left, Side::Right], &rows) {
             writeln!(out, "  {line}")?;
         }

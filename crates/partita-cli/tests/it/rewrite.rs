@@ -203,6 +203,26 @@ fn what_cannot_be_done_is_refused_by_name_and_leaves_nothing() {
 }
 
 #[test]
+fn what_keeps_the_output_from_being_made_is_named() {
+    let table = golden::table("fv5-binary-search");
+    let out = tempfile::tempdir().unwrap();
+    let run = rewrite("", &table.path(), &out.path().join("missing/x.sst"));
+    assert_eq!(run.code, 2);
+    let missing = format!("the directory {} does not exist", out.path().join("missing").display());
+    assert!(run.stderr.contains(&missing), "{}", run.stderr);
+    assert!(!run.stderr.contains("partita-tmp"), "{}", run.stderr);
+
+    let left_over = out.path().join("x.sst.partita-tmp");
+    fs::write(&left_over, "half").unwrap();
+    let run = rewrite("", &table.path(), &out.path().join("x.sst"));
+    assert_eq!(run.code, 2);
+    let named = format!("{}: ", left_over.display());
+    assert!(run.stderr.contains(&named), "{}", run.stderr);
+    assert!(run.stderr.contains("left over from a rewrite"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(&left_over).unwrap(), "half");
+}
+
+#[test]
 fn a_damaged_input_is_given_up_and_the_others_are_rewritten() {
     let db = golden::get("locations-partitioned");
     let damaged = &db.sst_paths()[1];

@@ -146,6 +146,21 @@ fn what_is_no_table_is_told_from_a_damaged_table() {
 }
 
 #[test]
+fn json_has_an_object_for_a_file_that_cannot_be_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let [short, missing] = ["000007.sst", "missing.sst"].map(|name| dir.path().join(name));
+    fs::write(&short, "short").unwrap();
+    for (path, code, kind) in [(&short, 1, "corruption"), (&missing, 2, "I/O error")] {
+        let run = partita([Path::new("sst"), Path::new("show"), Path::new("--json"), path]);
+        assert_eq!(run.code, code, "{run:?}");
+        let shown: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(shown["file"], path.to_str().unwrap());
+        assert_eq!(shown["error"]["kind"], kind);
+        assert!(shown["error"]["message"].is_string());
+    }
+}
+
+#[test]
 fn the_inputs_are_not_touched() {
     let db = golden::get("families-merge-ranges-wal");
     let before = fingerprint(&db.path());

@@ -298,7 +298,11 @@ fn the_text_names_file_role_and_offset_and_counts_the_blocks() {
         format!("filter partition at {:#x} ({} bytes): ", block.handle.offset, block.handle.size);
     let file = subject.path.display();
     assert!(run.stdout.contains(&format!("{file}: corruption: {place}")), "{}", run.stdout);
-    assert!(run.stdout.contains(&format!("{file}: DAMAGED: 137 blocks checked")), "{}", run.stdout);
+    assert!(
+        run.stdout.contains(&format!("{file}: DAMAGED: 137 blocks checked, 1 of them damaged, ")),
+        "{}",
+        run.stdout
+    );
     assert!(run.stdout.contains("all blocks              261"), "{}", run.stdout);
     assert!(
         run.stdout.ends_with("4 files of 456.8 KiB: 1 damaged, 0 not looked at\n"),
@@ -315,13 +319,46 @@ fn what_cannot_be_looked_at_is_told_from_damage() {
     assert_eq!(verified.json["status"], "unseen");
     assert!(verified.json["damage"][0]["message"].as_str().unwrap().contains("golden.Reverse"));
 
-    for path in [db.path().join("missing.sst"), db.path().join("CURRENT")] {
-        assert_eq!(verify(&path).run.code, 2, "{}", path.display());
+    for name in ["missing.sst", "CURRENT"] {
+        let path = db.path().join(name);
+        let verified = verify(&path);
+        assert_eq!(verified.run.code, 2, "{name}");
+        assert_eq!(verified.json["status"], "unseen", "{name}");
+        assert_eq!(verified.json["complete"], false, "{name}");
+        assert_eq!(verified.json["file"], path.to_str().unwrap());
+        assert_eq!(verified.damage().len(), 1, "{name}");
     }
+    let missing = verify(&db.path().join("missing.sst"));
+    assert_eq!(missing.json["damage"][0]["kind"], "I/O error");
+    assert!(missing.run.stderr.contains("missing.sst"), "{missing:?}");
     let empty = tempfile::tempdir().unwrap();
     let run = partita([Path::new("sst"), Path::new("verify"), empty.path()]);
-    assert_eq!(run.code, 2);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.contains("no .sst or .ldb file"), "{}", run.stderr);
+}
+
+#[test]
+fn quiet_prints_what_is_wrong_and_nothing_else() {
+    let subject = Subject::new("locations-partitioned");
+    let quiet = || {
+        let head = ["sst", "verify", "--quiet"].map(Path::new);
+        partita(head.iter().copied().chain([subject.path.parent().unwrap()]))
+    };
+    assert_eq!(quiet().clean(), "");
+    subject.verify_damaged(&subject.blocks_of(BlockRole::Data)[0]);
+    let run = quiet();
+    assert_eq!(run.code, 1);
+    assert_eq!(run.stdout.lines().count(), 2, "{}", run.stdout);
+    let file = subject.path.display().to_string();
+    assert!(run.stdout.lines().all(|line| line.starts_with(&file)), "{}", run.stdout);
+}
+
+#[test]
+fn sums_of_nothing_are_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing.sst");
+    let run = partita([Path::new("sst"), Path::new("verify"), &missing]);
+    assert_eq!(run.stdout, "1 file of 0 B: 0 damaged, 1 not looked at\n");
 }
 
 #[test]

@@ -28,6 +28,20 @@ impl Target {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".partita-tmp");
         let temporary = path.with_file_name(name);
+        let dir = directory_of(path);
+        if !dir.is_dir() {
+            return Err(Error::invalid_argument(format!(
+                "the directory {} does not exist",
+                dir.display()
+            ))
+            .in_file(path));
+        }
+        if temporary.symlink_metadata().is_ok() {
+            return Err(Error::invalid_argument(
+                "left over from a rewrite that was interrupted, unless one is under way; remove it and try again",
+            )
+            .in_file(&temporary));
+        }
         let writer = DiskWriter::create(&temporary)?;
         Ok((Self { path: path.to_owned(), temporary }, writer))
     }
@@ -63,12 +77,16 @@ pub(super) fn exists(path: &Path) -> Error {
     Error::invalid_argument("exists already; nothing is overwritten").in_file(path)
 }
 
-/// Makes a new name survive a power cut.
-fn sync_directory_of(path: &Path) -> Result<()> {
-    let dir = match path.parent() {
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
-    };
+    }
+}
+
+/// Makes a new name survive a power cut.
+fn sync_directory_of(path: &Path) -> Result<()> {
+    let dir = directory_of(path);
     File::open(dir)
         .and_then(|dir| dir.sync_all())
         .map_err(|source| Error::io("sync", source).in_file(dir))

@@ -7,10 +7,13 @@ mod text;
 mod total;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use partita::Error;
+use serde::Serialize;
 
+use super::finding::Finding;
 use super::{complain_about, report_inputs};
 use crate::outcome::Outcome;
 use crate::output;
@@ -45,6 +48,7 @@ Examples:
   blocks       [role, count, stored_bytes, largest_bytes, uncompressed_bytes, compression]
   properties   by their names on disk
   warnings     texts
+Of a file that cannot be looked at: file, error {kind, role, offset, bytes, message}.
 
 Exit code: 0 all was shown, 1 damage was found, 2 a file could not be looked at.")]
 pub(crate) struct Show {
@@ -57,6 +61,19 @@ pub(crate) struct Show {
     /// Show no progress.
     #[arg(long)]
     quiet: bool,
+}
+
+/// What stands in the JSON for a file that has no report.
+#[derive(Serialize)]
+struct NotShown {
+    file: String,
+    error: Finding,
+}
+
+impl NotShown {
+    fn new(path: &Path, error: &Error) -> Self {
+        Self { file: path.display().to_string(), error: Finding::new(error) }
+    }
 }
 
 impl Show {
@@ -84,6 +101,12 @@ impl Show {
                     }
                     text::write(&mut out, &report)?;
                     total.add(&report);
+                }
+            } else if self.json {
+                // Without a report there is one error, which is the reason.
+                for error in &errors {
+                    serde_json::to_writer(&mut out, &NotShown::new(path, error))?;
+                    writeln!(out)?;
                 }
             }
             if !errors.is_empty() {

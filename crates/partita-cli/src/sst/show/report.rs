@@ -37,6 +37,11 @@ pub(super) struct Format {
     pub(super) base_context: Option<u32>,
 }
 
+/// The numbers of a release, to compare: `10.2` comes after `6.29`.
+pub(super) fn release_numbers(release: &str) -> Vec<u32> {
+    release.split('.').filter_map(|number| number.parse().ok()).collect()
+}
+
 /// Which releases of RocksDB can read the table.
 #[derive(Debug, Serialize)]
 pub(super) struct ReadableBy {

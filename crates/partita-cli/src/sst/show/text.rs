@@ -1,8 +1,9 @@
 //! A report as text that is read at a glance.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use super::report::{Entries, Filter, Index, Report};
+use super::report::{Entries, Filter, Index, ReadableBy, Report, release_numbers};
 use crate::columns::{self, Side};
 use crate::units::{count, counted, exact_size, size};
 
@@ -13,12 +14,7 @@ pub(super) fn write(out: &mut impl Write, report: &Report) -> io::Result<()> {
     facts.say("size", exact_size(report.file_bytes));
     facts.say("format", format_line(report));
     facts.say("readable by", report.readable_by.in_words.clone());
-    for because in &report.readable_by.because {
-        facts.more(format!("{:<5} {}", because.release, because.feature));
-    }
-    if let Some(since) = &report.readable_by.filter_used_since {
-        facts.more(format!("{since:<5} for use of its filter"));
-    }
+    reasons(&mut facts, &report.readable_by);
     entries(&mut facts, &report.entries);
     index(&mut facts, &report.index);
     filter(&mut facts, &report.filter);
@@ -69,6 +65,18 @@ fn format_line(report: &Report) -> String {
             format!("version {}, {checksum} bound to the file by {base:#010x}", format.version)
         }
         None => format!("version {}, {checksum}", format.version),
+    }
+}
+
+/// Which release brought what the table uses, newest first; its filter can be done without.
+fn reasons(facts: &mut Facts, readable_by: &ReadableBy) {
+    let features = readable_by.because.iter().map(|why| (&why.release, why.feature.as_str()));
+    let filter =
+        readable_by.filter_used_since.iter().map(|since| (since, "needed to use its filter"));
+    let mut reasons: Vec<_> = features.chain(filter).collect();
+    reasons.sort_by_key(|(release, _)| Reverse(release_numbers(release)));
+    for (release, feature) in reasons {
+        facts.more(format!("{release:<5} {feature}"));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::report::Report;
+use super::report::{Report, release_numbers};
 use crate::columns::{self, Side};
 use crate::units::{count, counted, exact_size, size};
 
@@ -70,7 +70,7 @@ impl Total {
             .sum::<u64>();
         *self.formats.entry(format!("version {}", report.format.version)).or_default() += 1;
         let oldest = report.readable_by.oldest.clone().unwrap_or_default();
-        let numbers = oldest.split('.').filter_map(|number| number.parse().ok()).collect();
+        let numbers = release_numbers(&oldest);
         if (&numbers, &oldest) > (&self.oldest.0, &self.oldest.1) {
             self.oldest = (numbers, oldest);
         }
