@@ -183,8 +183,10 @@ fn what_cannot_be_done_is_refused_by_name_and_leaves_nothing() {
     let to = out.path().join("x.sst");
     for (options, name) in [
         ("blok_size=1", "blok_size"),
-        ("index_type=kBinarySearch", "filter_layout"),
+        ("index_type=kBinarySearch", "set partition_filters=false for a full filter"),
         ("format_version=99", "format_version"),
+        ("block_size=64K", "a number of bytes such as 65536"),
+        ("compression=kZSTD;compression_opts={level=99}", "level = 99 with zstd"),
     ] {
         let run = rewrite(options, &table.path(), &to);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{options}");

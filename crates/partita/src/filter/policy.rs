@@ -59,13 +59,19 @@ impl FilterPolicy {
 
     /// Parses an option string; `None` if it asks for no policy.
     ///
-    /// * Errors: `InvalidArgument` for a name that is not known or a number that is none; the error quotes it.
+    /// * Errors: `InvalidArgument` for a name that is not known or a number that is none; the error quotes it and says what is
+    ///   expected.
     pub fn parse(text: &str) -> Result<Option<Self>> {
         let text = text.trim();
         if text.is_empty() || text == "nullptr" {
             return Ok(None);
         }
-        let unknown = || Error::invalid_argument(format!("unknown filter policy \"{text}\""));
+        let unknown = || {
+            Error::invalid_argument(format!(
+                "unknown filter policy \"{text}\", expected bloomfilter:BITS[:false], ribbonfilter:BITS[:LEVEL] or \
+                 nullptr"
+            ))
+        };
         let (id, level) = split_properties(text).ok_or_else(unknown)?;
         let mut parts = id.split(':');
         let name = parts.next().unwrap_or_default();
@@ -239,6 +245,7 @@ mod tests {
         ] {
             let error = FilterPolicy::parse(text).unwrap_err();
             assert!(error.to_string().contains(text), "{error}");
+            assert!(error.message().contains("expected bloomfilter:BITS"), "{error}");
         }
     }
 

@@ -1,3 +1,5 @@
+use std::ops::RangeInclusive;
+
 use crate::error::{Error, Result};
 use crate::util::compression::{CompressionType, DEFAULT_LEVEL};
 
@@ -7,7 +9,7 @@ pub struct CompressionOptions {
     /// The algorithm. Default LZ4: cheapest to decompress. RocksDB: `compression`, default Snappy.
     pub kind: CompressionType,
     /// The level, in the algorithm's own numbers; acts on zlib, LZ4HC and ZSTD. Default 32767, the algorithm's own
-    /// default. RocksDB: `level`.
+    /// default; others within the algorithm's range. RocksDB: `level`.
     pub level: i32,
     /// Most bytes of a dictionary made from samples of the file's data and stored in it; 0 (default): none. Pays for
     /// small blocks of similar values. Data blocks are held in memory until the dictionary is made. RocksDB:
@@ -56,6 +58,17 @@ impl CompressionOptions {
     /// Judges the settings together.
     pub(super) fn validate(&self) -> Result<()> {
         let kind = self.kind;
+        if let Some(levels) = levels_of(kind)
+            && self.level != DEFAULT_LEVEL
+            && !levels.contains(&self.level)
+        {
+            return Err(Error::invalid_argument(format!(
+                "compression level = {} with {kind}, expected {} to {}, or {DEFAULT_LEVEL} for its default",
+                self.level,
+                levels.start(),
+                levels.end()
+            )));
+        }
         if self.uses_dictionary() && !kind.uses_dictionary() {
             return Err(Error::invalid_argument(format!(
                 "compression.max_dict_bytes = {} with {kind}, which has no dictionaries",
@@ -94,5 +107,15 @@ impl CompressionOptions {
             self.max_dict_buffer_bytes,
             self.max_compressed_bytes_per_kb
         )
+    }
+}
+
+/// The levels of an algorithm; `None` if it has none. -1 is the default of zlib and LZ4HC.
+fn levels_of(kind: CompressionType) -> Option<RangeInclusive<i32>> {
+    match kind {
+        CompressionType::Zlib => Some(-1..=9),
+        CompressionType::Lz4hc => Some(-1..=12),
+        CompressionType::Zstd => Some(zstd_safe::min_c_level()..=zstd_safe::max_c_level()),
+        _ => None,
     }
 }

@@ -5,6 +5,7 @@ mod index_type;
 mod layout;
 mod parse;
 mod table;
+mod value;
 
 pub use compression::CompressionOptions;
 pub use index_type::IndexType;

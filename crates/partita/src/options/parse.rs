@@ -1,12 +1,12 @@
 //! Options in RocksDB's own words: `block_size=4096;filter_policy=bloomfilter:10:false`.
 
-use std::str::FromStr;
-
+use super::value::Given;
 use super::{DataBlockIndex, FilterLayout, IndexShortening, IndexType, TableOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::filter::FilterPolicy;
 use crate::key::PrefixExtractor;
 use crate::util::checksum::ChecksumType;
+use crate::util::compression::CompressionType;
 
 /// RocksDB's default for `data_block_hash_table_util_ratio`.
 const HASH_UTIL_RATIO: f64 = 0.75;
@@ -19,8 +19,8 @@ impl TableOptions {
     /// that the order means nothing, as in RocksDB, whose versions list options in different orders.
     /// `optimize_filters_for_memory` is accepted and has no effect: filters are sized exactly.
     ///
-    /// * Errors: `InvalidArgument` for an unknown option or a value that is not one of its own, quoted. The combination
-    ///   is judged by [`TableOptions::validate`].
+    /// * Errors: `InvalidArgument` for an unknown option or a value that is not one of its own, quoted beside what is
+    ///   expected. The combination is judged by [`TableOptions::validate`].
     ///
     /// ```
     /// use partita::options::{IndexType, TableOptions};
@@ -35,101 +35,103 @@ impl TableOptions {
     pub fn apply(&mut self, text: &str) -> Result<()> {
         let mut named = Vec::new();
         for option in split_outside_braces(text) {
-            let Some((name, value)) = option.split_once('=') else {
-                return Err(Error::invalid_argument(format!("option \"{option}\" has no value")));
-            };
-            named.push((name.trim(), value.trim()));
+            named.push(Given::split(option).ok_or_else(|| {
+                Error::invalid_argument(format!(
+                    "option \"{option}\" has no value, expected {option}=VALUE"
+                ))
+            })?);
         }
-        named.sort_by_key(|(name, _)| refines_another(name));
-        named.into_iter().try_for_each(|(name, value)| self.apply_one(name, value))
+        named.sort_by_key(|given| refines_another(given.name));
+        named.into_iter().try_for_each(|given| self.apply_one(given))
     }
 
-    fn apply_one(&mut self, name: &str, value: &str) -> Result<()> {
-        let bad = || Error::invalid_argument(format!("{name} cannot be \"{value}\""));
-        match name {
+    fn apply_one(&mut self, given: Given<'_>) -> Result<()> {
+        match given.name {
             "block_based_table_factory" | "table_factory" => {
-                return self.apply(unbraced(value).unwrap_or_default());
+                return self.apply(given.unbraced().unwrap_or_default());
             }
-            "compression_opts" => return self.apply_compression(unbraced(value).ok_or_else(bad)?),
-            "format_version" => self.format_version = number(value).ok_or_else(bad)?,
+            "compression_opts" => {
+                let braced = given.unbraced();
+                return self.apply_compression(braced.ok_or_else(|| {
+                    given.refused("options in braces such as {level=9;max_dict_bytes=16384}")
+                })?);
+            }
+            "format_version" => self.format_version = given.number(5)?,
             "checksum" => {
-                let known = ChecksumType::ALL.into_iter().find(|kind| kind.as_str() == value);
-                self.checksum = known.ok_or_else(bad)?;
+                self.checksum =
+                    given.one_of(ChecksumType::ALL.map(|kind| (kind.as_str(), kind)))?;
             }
-            "block_size" => self.block_size = number(value).ok_or_else(bad)?,
-            "block_size_deviation" => self.block_size_deviation = number(value).ok_or_else(bad)?,
+            "block_size" => self.block_size = given.bytes()?,
+            "block_size_deviation" => self.block_size_deviation = given.number(10)?,
             "block_restart_interval" => {
-                self.block_restart_interval = number(value).ok_or_else(bad)?;
+                self.block_restart_interval = given.number(16)?;
             }
-            "use_delta_encoding" => self.use_delta_encoding = switch(value).ok_or_else(bad)?,
+            "use_delta_encoding" => self.use_delta_encoding = given.switch()?,
             "data_block_index_type" => {
-                self.data_block_index = match value {
-                    "kDataBlockBinarySearch" => DataBlockIndex::BinarySearch,
-                    "kDataBlockBinaryAndHash" => match self.data_block_index {
-                        DataBlockIndex::BinarySearch => {
-                            DataBlockIndex::BinaryAndHash { util_ratio: HASH_UTIL_RATIO }
-                        }
-                        hash => hash,
-                    },
-                    _ => return Err(bad()),
+                let hash = match self.data_block_index {
+                    DataBlockIndex::BinarySearch => {
+                        DataBlockIndex::BinaryAndHash { util_ratio: HASH_UTIL_RATIO }
+                    }
+                    hash => hash,
                 };
+                self.data_block_index = given.one_of([
+                    ("kDataBlockBinarySearch", DataBlockIndex::BinarySearch),
+                    ("kDataBlockBinaryAndHash", hash),
+                ])?;
             }
             "data_block_hash_table_util_ratio" => {
-                let ratio = number(value).ok_or_else(bad)?;
+                let ratio = given.number(HASH_UTIL_RATIO)?;
                 if let DataBlockIndex::BinaryAndHash { util_ratio } = &mut self.data_block_index {
                     *util_ratio = ratio;
                 }
             }
             "separate_key_value_in_data_block" => {
-                self.separate_key_value_in_data_block = switch(value).ok_or_else(bad)?;
+                self.separate_key_value_in_data_block = given.switch()?;
             }
-            "block_align" => self.block_align = switch(value).ok_or_else(bad)?,
+            "block_align" => self.block_align = given.switch()?,
             "super_block_alignment_size" => {
-                self.super_block_alignment_size = number(value).ok_or_else(bad)?;
+                self.super_block_alignment_size = given.bytes()?;
             }
             "super_block_alignment_space_overhead_ratio" => {
-                self.super_block_alignment_space_overhead_ratio = number(value).ok_or_else(bad)?;
+                self.super_block_alignment_space_overhead_ratio = given.number(128)?;
             }
-            "compression" => self.compression.kind = value.parse()?,
-            "optimize_filters_for_memory" => drop(switch(value).ok_or_else(bad)?),
-            _ => return self.apply_index_or_filter(name, value),
+            "compression" => self.compression.kind = compression_type(given)?,
+            "optimize_filters_for_memory" => drop(given.switch()?),
+            _ => return self.apply_index_or_filter(given),
         }
         Ok(())
     }
 
-    fn apply_index_or_filter(&mut self, name: &str, value: &str) -> Result<()> {
-        let bad = || Error::invalid_argument(format!("{name} cannot be \"{value}\""));
-        match name {
+    fn apply_index_or_filter(&mut self, given: Given<'_>) -> Result<()> {
+        match given.name {
             "index_type" => {
-                let known = IndexType::ALL.into_iter().find(|kind| kind.as_str() == value);
-                self.index_type = known.ok_or_else(bad)?;
+                self.index_type = given.one_of(IndexType::ALL.map(|kind| (kind.as_str(), kind)))?;
             }
             "index_block_restart_interval" => {
-                self.index_block_restart_interval = number(value).ok_or_else(bad)?;
+                self.index_block_restart_interval = given.number(1)?;
             }
             "index_shortening" => {
-                self.index_shortening = match value {
-                    "kNoShortening" => IndexShortening::None,
-                    "kShortenSeparators" => IndexShortening::Separators,
-                    "kShortenSeparatorsAndSuccessor" => IndexShortening::SeparatorsAndSuccessor,
-                    _ => return Err(bad()),
-                };
+                self.index_shortening = given.one_of([
+                    ("kNoShortening", IndexShortening::None),
+                    ("kShortenSeparators", IndexShortening::Separators),
+                    ("kShortenSeparatorsAndSuccessor", IndexShortening::SeparatorsAndSuccessor),
+                ])?;
             }
-            "metadata_block_size" => self.metadata_block_size = number(value).ok_or_else(bad)?,
+            "metadata_block_size" => self.metadata_block_size = given.bytes()?,
             "enable_index_compression" => {
-                self.enable_index_compression = switch(value).ok_or_else(bad)?;
+                self.enable_index_compression = given.switch()?;
             }
-            "filter_policy" => self.filter_policy = FilterPolicy::parse(value)?,
+            "filter_policy" => self.filter_policy = FilterPolicy::parse(given.value)?,
             "partition_filters" => {
                 let partitioned = match self.filter_layout {
                     FilterLayout::Full => FilterLayout::Partitioned,
                     partitioned => partitioned,
                 };
-                let on = switch(value).ok_or_else(bad)?;
+                let on = given.switch()?;
                 self.filter_layout = if on { partitioned } else { FilterLayout::Full };
             }
             "decouple_partitioned_filters" => {
-                let on = switch(value).ok_or_else(bad)?;
+                let on = given.switch()?;
                 if self.filter_layout != FilterLayout::Full {
                     self.filter_layout = match on {
                         true => FilterLayout::Partitioned,
@@ -137,11 +139,15 @@ impl TableOptions {
                     };
                 }
             }
-            "whole_key_filtering" => self.whole_key_filtering = switch(value).ok_or_else(bad)?,
+            "whole_key_filtering" => self.whole_key_filtering = given.switch()?,
             "prefix_extractor" => {
-                self.prefix_extractor = prefix_extractor(value).ok_or_else(bad)?;
+                self.prefix_extractor = prefix_extractor(given.value).ok_or_else(|| {
+                    given.refused("fixed:N, capped:N, rocksdb.FixedPrefix.N or nullptr")
+                })?;
             }
-            _ => return Err(Error::invalid_argument(format!("unknown table option \"{name}\""))),
+            name => {
+                return Err(Error::invalid_argument(format!("unknown table option \"{name}\"")));
+            }
         }
         Ok(())
     }
@@ -149,24 +155,28 @@ impl TableOptions {
     fn apply_compression(&mut self, text: &str) -> Result<()> {
         let compression = &mut self.compression;
         for option in split_outside_braces(text) {
-            let bad =
-                || Error::invalid_argument(format!("compression_opts cannot hold \"{option}\""));
-            let (name, value) = option.split_once('=').ok_or_else(bad)?;
-            match name.trim() {
-                "level" => compression.level = number(value).ok_or_else(bad)?,
-                "max_dict_bytes" => compression.max_dict_bytes = number(value).ok_or_else(bad)?,
+            let unknown = || {
+                Error::invalid_argument(format!(
+                    "compression_opts cannot hold \"{option}\", expected level, max_dict_bytes, \
+                     zstd_max_train_bytes, max_dict_buffer_bytes or max_compressed_bytes_per_kb, =NUMBER each"
+                ))
+            };
+            let given = Given::split(option).ok_or_else(unknown)?;
+            match given.name {
+                "level" => compression.level = given.number(3)?,
+                "max_dict_bytes" => compression.max_dict_bytes = given.bytes()?,
                 "zstd_max_train_bytes" => {
-                    compression.zstd_max_train_bytes = number(value).ok_or_else(bad)?;
+                    compression.zstd_max_train_bytes = given.bytes()?;
                 }
                 "max_dict_buffer_bytes" => {
                     // 0 means the size of the file there, which is not known here.
-                    let bytes: usize = number(value).ok_or_else(bad)?;
+                    let bytes: usize = given.bytes()?;
                     if bytes > 0 {
                         compression.max_dict_buffer_bytes = bytes;
                     }
                 }
                 "max_compressed_bytes_per_kb" => {
-                    compression.max_compressed_bytes_per_kb = number(value).ok_or_else(bad)?;
+                    compression.max_compressed_bytes_per_kb = given.number(896)?;
                 }
                 // What the file does not show: threads, and settings that have one value here.
                 "window_bits"
@@ -175,7 +185,7 @@ impl TableOptions {
                 | "enabled"
                 | "use_zstd_dict_trainer"
                 | "checksum" => {}
-                _ => return Err(bad()),
+                _ => return Err(unknown()),
             }
         }
         Ok(())
@@ -201,20 +211,15 @@ fn split_outside_braces(text: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-fn unbraced(value: &str) -> Option<&str> {
-    value.strip_prefix('{')?.strip_suffix('}')
-}
-
-fn number<T: FromStr>(value: &str) -> Option<T> {
-    value.trim().parse().ok()
-}
-
-fn switch(value: &str) -> Option<bool> {
-    match value {
-        "true" | "1" => Some(true),
-        "false" | "0" => Some(false),
-        _ => None,
-    }
+/// An algorithm that is known, but not had here, keeps its own error.
+fn compression_type(given: Given<'_>) -> Result<CompressionType> {
+    given.value.parse().map_err(|error: Error| match error.kind() {
+        ErrorKind::InvalidArgument => {
+            let names = CompressionType::ALL.map(CompressionType::options_name);
+            given.refused(format_args!("one of {}", names.join(", ")))
+        }
+        _ => error,
+    })
 }
 
 /// `nullptr`, a name as files record it, or the short forms `fixed:8` and `capped:8`.
@@ -232,7 +237,6 @@ fn prefix_extractor(value: &str) -> Option<Option<PrefixExtractor>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::util::compression::CompressionType;
 
     fn applied(text: &str) -> TableOptions {
         let mut options = TableOptions::rocksdb_defaults();
@@ -317,23 +321,32 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_quoted() {
-        for (text, quoted) in [
-            ("blok_size=1", "blok_size"),
-            ("block_size", "block_size"),
-            ("block_size=many", "many"),
-            ("checksum=kMD5", "kMD5"),
-            ("compression=kMiddling", "kMiddling"),
-            ("compression_opts=7", "\"7\""),
-            ("compression_opts={lavel=7}", "lavel"),
-            ("index_type=kBest", "kBest"),
-            ("filter_policy=sieve:10", "sieve"),
-            ("prefix_extractor=fixed:x", "fixed:x"),
-            ("whole_key_filtering=yes", "yes"),
+    fn what_is_not_known_is_quoted_beside_what_is_expected() {
+        for (text, quoted, expected) in [
+            ("blok_size=1", "\"blok_size\"", "unknown"),
+            ("block_size", "\"block_size\"", "block_size=VALUE"),
+            ("block_size=64K", "\"64K\"", "a number of bytes such as 65536"),
+            ("format_version=new", "\"new\"", "a number such as 5"),
+            ("data_block_hash_table_util_ratio=x", "\"x\"", "a number such as 0.75"),
+            ("checksum=kMD5", "\"kMD5\"", "kNoChecksum, kCRC32c, kxxHash, kxxHash64, kXXH3"),
+            ("compression=kMiddling", "\"kMiddling\"", "kLZ4HCCompression, kZSTD"),
+            ("compression_opts=7", "\"7\"", "{level=9;"),
+            ("compression_opts={lavel=7}", "\"lavel=7\"", "expected level, max_dict_bytes"),
+            ("compression_opts={level=high}", "\"high\"", "a number such as 3"),
+            ("compression_opts={max_dict_bytes=1K}", "\"1K\"", "a number of bytes"),
+            ("index_type=kBest", "\"kBest\"", "kBinarySearch, kHashSearch, kTwoLevelIndexSearch"),
+            ("index_shortening=no", "\"no\"", "kNoShortening, kShortenSeparators, "),
+            ("data_block_index_type=x", "\"x\"", "kDataBlockBinarySearch, kDataBlockBinaryAndHash"),
+            ("filter_policy=sieve:10", "\"sieve:10\"", "bloomfilter:BITS"),
+            ("prefix_extractor=fixed:x", "\"fixed:x\"", "fixed:N, capped:N"),
+            ("whole_key_filtering=yes", "\"yes\"", "true or false"),
         ] {
             let error = TableOptions::default().apply(text).unwrap_err();
-            assert_eq!(error.kind(), crate::error::ErrorKind::InvalidArgument);
-            assert!(error.message().contains(quoted), "{error}");
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            let message = error.message();
+            assert!(message.contains(quoted) && message.contains(expected), "{text}: {message}");
         }
+        let xpress = TableOptions::default().apply("compression=kXpressCompression").unwrap_err();
+        assert_eq!(xpress.kind(), ErrorKind::NotSupported);
     }
 }

@@ -258,9 +258,10 @@ impl TableOptions {
             self.filter_policy.is_none() || !partitioned || self.index_type == IndexType::TwoLevel,
             || {
                 format!(
-                    "filter_layout {:?} (partition_filters=true) with index_type {}, it needs {}",
-                    self.filter_layout,
+                    "index_type = {} with filter_layout {:?}: partitioned filters need index_type={}; set \
+                     partition_filters=false for a full filter",
                     self.index_type,
+                    self.filter_layout,
                     IndexType::TwoLevel
                 )
             },
@@ -335,7 +336,9 @@ mod tests {
     #[test]
     fn senseless_combinations_are_refused_by_name() {
         let cases: [(&str, &str, Change); 9] = [
-            ("filter_layout", "kBinarySearch", |o| o.index_type = IndexType::BinarySearch),
+            ("index_type=kTwoLevelIndexSearch", "partition_filters=false", |o| {
+                o.index_type = IndexType::BinarySearch;
+            }),
             ("kHashSearch", "prefix_extractor", |o| {
                 o.index_type = IndexType::HashSearch;
                 o.index_block_restart_interval = 1;
@@ -367,6 +370,31 @@ mod tests {
                 "{message:?}: {first}, {second}"
             );
         }
+    }
+
+    #[test]
+    fn levels_outside_of_the_algorithms_range_are_refused_with_the_range() {
+        let validate = |kind, level| {
+            let mut options = TableOptions::with_compression(kind);
+            options.compression.level = level;
+            options.validate()
+        };
+        for (kind, below, lowest, highest) in [
+            (CompressionType::Zstd, -131_073, -131_072, 22),
+            (CompressionType::Zlib, -2, -1, 9),
+            (CompressionType::Lz4hc, -2, -1, 12),
+        ] {
+            for level in [below, highest + 1, 99] {
+                let error = validate(kind, level).unwrap_err();
+                let range = format!("expected {lowest} to {highest}");
+                assert!(error.message().contains(&range), "{error}");
+                assert!(error.message().contains(&level.to_string()), "{error}");
+            }
+            for level in [lowest, highest, 32_767] {
+                validate(kind, level).unwrap();
+            }
+        }
+        validate(CompressionType::Lz4, 99).unwrap();
     }
 
     #[test]

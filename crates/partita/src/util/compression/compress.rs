@@ -111,7 +111,9 @@ impl Engine {
             CompressionType::None => Self::None,
             CompressionType::Snappy => Self::Snappy(Box::new(snap::raw::Encoder::new())),
             CompressionType::Zlib => {
-                let level = flate2::Compression::new(or(6).clamp(0, 9) as u32);
+                // zlib's own word for its default is -1.
+                let level = if level == -1 { 6 } else { or(6).clamp(0, 9) };
+                let level = flate2::Compression::new(level as u32);
                 Self::Zlib(flate2::Compress::new_with_window_bits(level, false, ZLIB_WINDOW_BITS))
             }
             CompressionType::Bzip2 => Self::Bzip2,

@@ -113,6 +113,9 @@ fn levels_act_on_the_types_that_have_them() {
     ] {
         assert!(len(kind, low) > len(kind, high), "{kind}");
     }
+    for default in [-1, DEFAULT_LEVEL] {
+        assert_eq!(len(CompressionType::Zlib, default), len(CompressionType::Zlib, 6));
+    }
     assert!(len(CompressionType::Lz4, DEFAULT_LEVEL) > len(CompressionType::Lz4hc, DEFAULT_LEVEL));
 }
 
