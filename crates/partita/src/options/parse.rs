@@ -45,11 +45,22 @@ impl TableOptions {
         named.into_iter().try_for_each(|given| self.apply_one(given))
     }
 
+    /// The table's options in braces, or the only factory there is by its name alone.
+    fn apply_factory(&mut self, given: Given<'_>) -> Result<()> {
+        match given.unbraced() {
+            // A factory within a factory means nothing, and must not nest without end.
+            Some(options) if options.contains("table_factory") => {
+                Err(given.refused("options of the table"))
+            }
+            Some(options) => self.apply(options),
+            None if given.value == "BlockBasedTable" => Ok(()),
+            None => Err(given.refused("options in braces, or BlockBasedTable")),
+        }
+    }
+
     fn apply_one(&mut self, given: Given<'_>) -> Result<()> {
         match given.name {
-            "block_based_table_factory" | "table_factory" => {
-                return self.apply(given.unbraced().unwrap_or_default());
-            }
+            "block_based_table_factory" | "table_factory" => return self.apply_factory(given),
             "compression_opts" => {
                 let braced = given.unbraced();
                 return self.apply_compression(braced.ok_or_else(|| {
@@ -242,6 +253,19 @@ mod tests {
         let mut options = TableOptions::rocksdb_defaults();
         options.apply(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         options
+    }
+
+    #[test]
+    fn a_factory_is_options_in_braces_or_the_one_that_exists() {
+        let mut options = TableOptions::default();
+        options.apply("table_factory=BlockBasedTable;block_based_table_factory={}").unwrap();
+        assert_eq!(options, TableOptions::default());
+        for text in ["table_factory=PlainTable", "block_based_table_factory=block_size=1"] {
+            let error = options.apply(text).unwrap_err();
+            assert!(error.message().contains("BlockBasedTable"), "{error}");
+        }
+        let nested = "block_based_table_factory={".repeat(100_000) + &"}".repeat(100_000);
+        assert!(options.apply(&nested).is_err());
     }
 
     #[test]
