@@ -5,7 +5,7 @@
 //! ```
 
 use super::BlockHandle;
-use super::block::{BlockCursor, DataBlock};
+use super::block::DataBlock;
 use super::role::BlockRole;
 use crate::error::{Error, Result};
 use crate::util::coding::Cursor;
@@ -48,18 +48,14 @@ impl Metaindex {
     pub fn parse(contents: Vec<u8>) -> Result<Self> {
         let block = DataBlock::parse_meta(contents)?;
         let mut entries = Vec::new();
-        let mut budget = block.key_budget();
-        let mut cursor = BlockCursor::new();
-        cursor.seek_to_first(&block)?;
-        while cursor.is_valid() {
-            budget.spend(cursor.key())?;
+        block.for_each(|cursor| {
             let name = String::from_utf8_lossy(cursor.key()).into_owned();
             let handle = BlockHandle::decode_from(&mut Cursor::new(cursor.value(&block))).map_err(
                 |error| Error::corruption(format!("entry {name:?}: {}", error.message())),
             )?;
             entries.push((name, handle));
-            cursor.next(&block)?;
-        }
+            Ok(())
+        })?;
         Ok(Self { entries })
     }
 

@@ -152,14 +152,10 @@ pub(super) fn read_properties(
 fn parse_properties(contents: Vec<u8>) -> Result<TableProperties> {
     let block = DataBlock::parse_meta(contents)?;
     let mut entries = Vec::new();
-    let mut budget = block.key_budget();
-    let mut cursor = BlockCursor::new();
-    cursor.seek_to_first(&block)?;
-    while cursor.is_valid() {
-        budget.spend(cursor.key())?;
+    block.for_each(|cursor| {
         entries.push((cursor.key().to_vec(), cursor.value(&block).to_vec()));
-        cursor.next(&block)?;
-    }
+        Ok(())
+    })?;
     Ok(TableProperties::decode(entries.iter().map(|(name, value)| (&name[..], &value[..]))))
 }
 

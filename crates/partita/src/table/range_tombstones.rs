@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use super::block::{BlockCursor, DataBlock};
+use super::block::DataBlock;
 use crate::error::{Error, Result};
 use crate::key::{InternalKey, KeyOrder, SeqNo, ValueType};
 
@@ -51,11 +51,7 @@ impl RangeTombstones {
     /// * Errors: `Corruption` if an entry is not a range tombstone.
     pub fn parse(block: &DataBlock, order: &KeyOrder, global_seqno: Option<SeqNo>) -> Result<Self> {
         let mut tombstones = Vec::new();
-        let mut budget = block.key_budget();
-        let mut cursor = BlockCursor::new();
-        cursor.seek_to_first(block)?;
-        while cursor.is_valid() {
-            budget.spend(cursor.key())?;
+        block.for_each(|cursor| {
             let key = InternalKey::decode(cursor.key())?;
             if key.value_type != ValueType::RangeDeletion {
                 return Err(Error::corruption(format!(
@@ -69,8 +65,8 @@ impl RangeTombstones {
             };
             let end = cursor.value(block).to_vec();
             tombstones.push(RangeTombstone { start: key.user_key.to_vec(), end, seqno });
-            cursor.next(block)?;
-        }
+            Ok(())
+        })?;
         Ok(Self::new(tombstones, order))
     }
 

@@ -345,18 +345,14 @@ impl Walk<'_> {
         let entries = self.check(handle, role, |contents| {
             let block = IndexBlock::parse_index(contents, format, &order)?;
             let mut entries = Vec::new();
-            let mut budget = block.key_budget();
-            let mut cursor = BlockCursor::new();
-            cursor.seek_to_first(&block)?;
-            while cursor.is_valid() {
-                budget.spend(cursor.key())?;
+            block.for_each(|cursor| {
                 entries.push(IndexEntry {
                     separator: cursor.key().to_vec(),
                     handle: cursor.state().handle,
                     first_key: block.first_key(cursor.state()).map(<[u8]>::to_vec),
                 });
-                cursor.next(&block)?;
-            }
+                Ok(())
+            })?;
             Ok(entries)
         });
         if entries.is_none() {

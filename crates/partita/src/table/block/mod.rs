@@ -176,6 +176,25 @@ impl<F: Format> Block<F> {
         KeyBudget::of_block(self.bytes.len())
     }
 
+    /// Walks over all entries from the first, for callers that keep their keys: their length is held against the
+    /// block's.
+    ///
+    /// * Errors: those of the walk and of `each`; `Corruption` once the keys are beyond [`Block::key_budget`].
+    pub(crate) fn for_each(
+        &self,
+        mut each: impl FnMut(&BlockCursor<F>) -> Result<()>,
+    ) -> Result<()> {
+        let mut budget = self.key_budget();
+        let mut cursor = BlockCursor::new();
+        cursor.seek_to_first(self)?;
+        while cursor.is_valid() {
+            budget.spend(cursor.key())?;
+            each(&cursor)?;
+            cursor.next(self)?;
+        }
+        Ok(())
+    }
+
     /// Bytes that the block holds in memory, itself included.
     pub fn memory_bytes(&self) -> usize {
         let directory = self.directory.as_ref().map_or(0, Directory::heap_bytes);

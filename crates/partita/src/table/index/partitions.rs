@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::{KeyOrder, PACKED_LEN};
 use crate::table::BlockHandle;
 use crate::table::block::prefix::prefix_word;
-use crate::table::block::{BlockCursor, IndexBlock, IndexFormat};
+use crate::table::block::{IndexBlock, IndexFormat};
 
 /// The top level of an index or of a partitioned filter: where its partitions are, and a slot for each.
 ///
@@ -66,11 +66,7 @@ impl<S: Slot> Partitions<S> {
     pub(crate) fn parse(block: &IndexBlock, format: IndexFormat, order: &KeyOrder) -> Result<Self> {
         let (mut words, mut ends, mut keys) = (vec![], vec![], vec![]);
         let mut handles: Vec<BlockHandle> = vec![];
-        let mut budget = block.key_budget();
-        let mut cursor = BlockCursor::new();
-        cursor.seek_to_first(block)?;
-        while cursor.is_valid() {
-            budget.spend(cursor.key())?;
+        block.for_each(|cursor| {
             if matches!(order, KeyOrder::Bytewise) {
                 words.push(prefix_word(block.user_key_of(cursor.key())));
             }
@@ -81,8 +77,8 @@ impl<S: Slot> Partitions<S> {
                 handle.follow(previous)?;
             }
             handles.push(handle);
-            cursor.next(block)?;
-        }
+            Ok(())
+        })?;
         Ok(Self {
             packed_len: if format.user_keys { 0 } else { PACKED_LEN },
             words: words.into(),
