@@ -23,6 +23,15 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// The layout of an index block, which cannot have what only data blocks have.
+    pub(super) fn parse_index(contents: &[u8]) -> Result<Self> {
+        let layout = Self::parse(contents)?;
+        if layout.separated_values || layout.hash_index {
+            return Err(Error::corruption("index block in a layout that only data blocks have"));
+        }
+        Ok(layout)
+    }
+
     pub(super) fn parse(contents: &[u8]) -> Result<Self> {
         let Some((rest, word)) = contents.split_last_chunk::<4>() else {
             return Err(Error::corruption("block is shorter than its last word"));

@@ -28,11 +28,13 @@ pub(crate) mod prefix;
 mod search;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 pub use budget::KeyBudget;
 pub use cursor::BlockCursor;
 pub use format::{DataFormat, EntryAt, Format, IndexFormat, IndexValue};
 pub use search::Found;
+pub(crate) use walk::IndexWalk;
 
 use directory::Directory;
 use layout::Layout;
@@ -86,10 +88,7 @@ impl DataBlock {
 impl IndexBlock {
     /// Parses an index block.
     pub fn parse_index(contents: Vec<u8>, format: IndexFormat, order: &KeyOrder) -> Result<Self> {
-        let layout = Layout::parse(&contents)?;
-        if layout.separated_values || layout.hash_index {
-            return Err(Error::corruption("index block in a layout that only data blocks have"));
-        }
+        let layout = Layout::parse_index(&contents)?;
         Self::new(contents, layout, format, order)
     }
 }

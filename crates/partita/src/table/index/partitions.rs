@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::{KeyOrder, PACKED_LEN};
 use crate::table::BlockHandle;
 use crate::table::block::prefix::prefix_word;
-use crate::table::block::{IndexBlock, IndexFormat};
+use crate::table::block::{IndexFormat, IndexWalk};
 
 /// The top level of an index or of a partitioned filter: where its partitions are, and a slot for each.
 ///
@@ -16,7 +16,7 @@ use crate::table::block::{IndexBlock, IndexFormat};
 /// slots    the parsed partition, once it was used
 /// ```
 ///
-/// Partition `i` holds the keys in (separator `i - 1`, separator `i`]. Built once, when the table is opened; searching
+/// Partition `i` holds the keys in (separator `i - 1`, separator `i`]. Built at its first use; searching
 /// it touches flat arrays only, and a partition in use is one load away. An index of one block is a table of one
 /// partition without separators.
 #[derive(Debug)]
@@ -63,22 +63,23 @@ impl<S: Slot> Partitions<S> {
     /// The partitions that a top-level block lists.
     ///
     /// They are kept once they were used, so each must have a place of its own in the file.
-    pub(crate) fn parse(block: &IndexBlock, format: IndexFormat, order: &KeyOrder) -> Result<Self> {
+    pub(crate) fn parse(contents: &[u8], format: IndexFormat, order: &KeyOrder) -> Result<Self> {
         let (mut words, mut ends, mut keys) = (vec![], vec![], vec![]);
         let mut handles: Vec<BlockHandle> = vec![];
-        block.for_each(|cursor| {
+        let mut walk = IndexWalk::new(contents, format)?;
+        let mut budget = walk.key_budget();
+        while walk.advance()? {
+            budget.spend(walk.key())?;
             if matches!(order, KeyOrder::Bytewise) {
-                words.push(prefix_word(block.user_key_of(cursor.key())));
+                words.push(prefix_word(walk.user_key()));
             }
-            keys.extend_from_slice(cursor.key());
+            keys.extend_from_slice(walk.key());
             ends.push(keys.len() as u32);
-            let handle = cursor.state().handle;
             if let Some(previous) = handles.last() {
-                handle.follow(previous)?;
+                walk.handle().follow(previous)?;
             }
-            handles.push(handle);
-            Ok(())
-        })?;
+            handles.push(walk.handle());
+        }
         Ok(Self {
             packed_len: if format.user_keys { 0 } else { PACKED_LEN },
             words: words.into(),
