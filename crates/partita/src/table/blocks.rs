@@ -17,11 +17,11 @@ impl TableReader {
     /// All blocks of the table in the order of the file.
     ///
     /// * Errors: `Corruption` if a part of the index is damaged or blocks overlap; [`verify_table`](super::verify_table) goes on then.
-    /// * Cost: the whole index is read, no data block and no filter.
+    /// * Cost: the whole index and the filter's top level are read, no data block and no filter.
     pub fn blocks(&self, ctx: &mut ReadContext) -> Result<Vec<BlockInfo>> {
-        let mut blocks = self.meta_blocks();
+        let mut blocks = self.meta_blocks(ctx)?;
         if self.two_level_index {
-            let partitions = self.index.handles().iter();
+            let partitions = self.index(ctx)?.handles().iter();
             blocks.extend(partitions.map(|&handle| BlockInfo { role: self.index_role(), handle }));
         }
         let mut extents = Extents::default();
@@ -43,7 +43,7 @@ impl TableReader {
     }
 
     /// The blocks that the footer, the metaindex and the filter's top level name.
-    fn meta_blocks(&self) -> Vec<BlockInfo> {
+    fn meta_blocks(&self, ctx: &mut ReadContext) -> Result<Vec<BlockInfo>> {
         let named =
             self.metaindex.iter().filter(|(name, _)| *name != metaindex::INDEX).map(
                 |(name, handle)| BlockInfo { role: role_of(name, self.two_level_index), handle },
@@ -52,12 +52,9 @@ impl TableReader {
         blocks.push(BlockInfo { role: BlockRole::Metaindex, handle: self.footer.metaindex });
         let role = role_of(metaindex::INDEX, self.two_level_index);
         blocks.push(BlockInfo { role, handle: self.index_handle });
-        let role = self.filter.piece_role();
-        if let Some(pieces) = &self.filter.pieces
-            && role == BlockRole::FilterPartition
-        {
-            blocks.extend(pieces.handles().iter().map(|&handle| BlockInfo { role, handle }));
-        }
-        blocks
+        let role = BlockRole::FilterPartition;
+        let partitions = self.filter.partitions(self.filter_source(), ctx)?;
+        blocks.extend(partitions.iter().map(|&handle| BlockInfo { role, handle }));
+        Ok(blocks)
     }
 }

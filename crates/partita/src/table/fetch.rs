@@ -4,8 +4,9 @@
 //! the disk is noticed here, before anything interprets it. Errors name file, role, offset and length.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use super::lazy::Lazy;
 use super::role::BlockRole;
 use super::trailer::BlockChecksum;
 use super::{BLOCK_TRAILER_LEN, BlockHandle, Footer, ReadContext};
@@ -25,7 +26,7 @@ pub(super) struct BlockFetcher {
     verify_checksums: bool,
     /// Where the dictionary is, if the file has one; it applies to data blocks only.
     dictionary_at: Option<BlockHandle>,
-    dictionary: OnceLock<Dictionary>,
+    dictionary: Lazy<Dictionary>,
 }
 
 impl BlockFetcher {
@@ -40,13 +41,18 @@ impl BlockFetcher {
             framing: Framing::of_format_version(footer.format_version),
             verify_checksums,
             dictionary_at: None,
-            dictionary: OnceLock::new(),
+            dictionary: Lazy::default(),
         }
     }
 
     /// Says where the dictionary is, which stands in the metaindex and so is known only after the first blocks.
     pub(super) fn set_dictionary(&mut self, at: Option<BlockHandle>) {
         self.dictionary_at = at;
+    }
+
+    /// Reads from `file` from now on, which is the same by another way.
+    pub(super) fn read_from(&mut self, file: Arc<dyn RandomAccessFile>) {
+        self.file = file;
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -77,6 +83,18 @@ impl BlockFetcher {
         let contents = self.expand(handle, role, stored, trailer[0], ctx)?;
         ctx.give_buffer(buffer);
         Ok(contents)
+    }
+
+    /// What `parse` makes of the contents of a block; its errors name the block, too.
+    pub(super) fn fetch_parsed<T>(
+        &self,
+        handle: BlockHandle,
+        role: BlockRole,
+        ctx: &mut ReadContext,
+        parse: impl FnOnce(Vec<u8>) -> Result<T>,
+    ) -> Result<T> {
+        let contents = self.fetch(handle, role, ctx)?;
+        parse(contents).map_err(|error| self.place(error, handle, role))
     }
 
     /// Decompresses a block as it stands in the file.
@@ -119,13 +137,12 @@ impl BlockFetcher {
     /// The file's dictionary, read at its first use.
     fn dictionary(&self, ctx: &mut ReadContext) -> Result<Option<&Dictionary>> {
         let Some(handle) = self.dictionary_at else { return Ok(None) };
-        if let Some(dictionary) = self.dictionary.get() {
-            return Ok(Some(dictionary));
-        }
-        let contents = self.fetch(handle, BlockRole::Dictionary, ctx)?;
-        let dictionary = Dictionary::new(contents)
-            .map_err(|error| self.place(error, handle, BlockRole::Dictionary))?;
-        Ok(Some(self.dictionary.get_or_init(|| dictionary)))
+        let load = || {
+            let contents = self.fetch(handle, BlockRole::Dictionary, ctx)?;
+            Dictionary::new(contents)
+                .map_err(|error| self.place(error, handle, BlockRole::Dictionary))
+        };
+        self.dictionary.get_or_load(load).map(Some)
     }
 
     /// The bytes of a block and its trailer, by one read into `buffer`.

@@ -12,12 +12,25 @@
 
 use std::sync::OnceLock;
 
-use super::BlockRole;
+use super::block::IndexFormat;
+use super::fetch::BlockFetcher;
 use super::index::{Partitions, Slot};
-use super::{BlockHandle, FilterStatus, LookupKey, ReadContext};
+use super::lazy::Lazy;
+use super::{BlockHandle, BlockRole, FilterStatus, LookupKey, ReadContext};
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{Filter, FilterSlot, KeyHash};
 use crate::key::{InternalKey, KeyOrder, PrefixExtractor};
+
+/// What is done about a damaged filter, or a damaged piece of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FilterDamage {
+    /// What is damaged rules nothing out, [`TableReader::filter_status`](super::TableReader::filter_status) tells of
+    /// it, and the keys are looked for in the data.
+    #[default]
+    RuleNothingOut,
+    /// Whoever asks gets the error.
+    Error,
+}
 
 impl Slot for FilterSlot {
     /// `None` if it was damaged when it was read; it is not read again.
@@ -33,34 +46,57 @@ impl Slot for FilterSlot {
 #[derive(Debug)]
 pub(super) struct TableFilter {
     pub(super) status: FilterStatus,
-    /// `None` if there is no filter that we can use.
-    pub(super) pieces: Option<Partitions<FilterSlot>>,
+    /// The filter of [`FilterStatus::Full`], the top level of [`FilterStatus::Partitioned`]. `None` if there is no filter
+    /// that we can use.
+    pub(super) handle: Option<BlockHandle>,
+    /// `None` if they cannot be found, because the top level is damaged.
+    pub(super) pieces: Lazy<Option<Partitions<FilterSlot>>>,
     /// Whether whole keys were added.
     pub(super) whole_keys: bool,
     /// How the prefixes that were added are taken out of keys; `None` if there are none or we do not know.
     pub(super) prefixes: Option<PrefixExtractor>,
+    pub(super) on_damage: FilterDamage,
     /// The first damage that a read came upon.
     pub(super) damage: OnceLock<String>,
 }
 
+/// What it takes to read a table's filter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FilterSource<'t> {
+    pub(super) fetcher: &'t BlockFetcher,
+    pub(super) order: &'t KeyOrder,
+    /// Of the top level.
+    pub(super) format: IndexFormat,
+}
+
 impl TableFilter {
     /// The role of the filter's pieces.
-    pub(super) fn piece_role(&self) -> BlockRole {
+    fn piece_role(&self) -> BlockRole {
         match self.status {
             FilterStatus::Partitioned => BlockRole::FilterPartition,
             _ => BlockRole::Filter,
         }
     }
 
+    /// Where the partitions of a partitioned filter are. None if its top level is damaged.
+    pub(super) fn partitions(
+        &self,
+        source: FilterSource<'_>,
+        ctx: &mut ReadContext,
+    ) -> Result<&[BlockHandle]> {
+        if self.status != FilterStatus::Partitioned {
+            return Ok(&[]);
+        }
+        Ok(self.pieces(source, ctx)?.map(Partitions::handles).unwrap_or_default())
+    }
+
     /// Whether the table may hold an entry of the key.
     pub(super) fn may_contain(
         &self,
-        order: &KeyOrder,
+        source: FilterSource<'_>,
         key: &LookupKey<'_>,
         ctx: &mut ReadContext,
-        mut fetch: impl FnMut(BlockHandle, BlockRole, &mut ReadContext) -> Result<Vec<u8>>,
     ) -> Result<bool> {
-        let Some(pieces) = &self.pieces else { return Ok(true) };
         let prefix_hash;
         let hash = if self.whole_keys {
             key.hash()
@@ -73,8 +109,9 @@ impl TableFilter {
                 None => return Ok(true),
             }
         };
-        let at = first_piece(pieces, order, key.seek_key());
-        self.ask(pieces, at, hash, ctx, &mut fetch)
+        let Some(pieces) = self.pieces(source, ctx)? else { return Ok(true) };
+        let at = first_piece(pieces, source.order, key.seek_key());
+        self.ask(pieces, at, hash, source, ctx)
     }
 
     /// Whether the table may hold a key that is not before `target` and has the same prefix.
@@ -84,19 +121,17 @@ impl TableFilter {
     /// its writers put a prefix into both pieces at a border; writers before that was done left it out.)
     pub(super) fn prefix_may_match(
         &self,
-        order: &KeyOrder,
+        source: FilterSource<'_>,
         target: InternalKey<'_>,
         ctx: &mut ReadContext,
-        mut fetch: impl FnMut(BlockHandle, BlockRole, &mut ReadContext) -> Result<Vec<u8>>,
     ) -> Result<bool> {
-        let (Some(pieces), Some(prefixes)) = (&self.pieces, &self.prefixes) else {
-            return Ok(true);
-        };
+        let Some(prefixes) = &self.prefixes else { return Ok(true) };
         let Some(prefix) = prefixes.prefix(target.user_key) else { return Ok(true) };
+        let Some(pieces) = self.pieces(source, ctx)? else { return Ok(true) };
         let hash = KeyHash::new(prefix);
-        let mut at = first_piece(pieces, order, target);
+        let mut at = first_piece(pieces, source.order, target);
         loop {
-            if self.ask(pieces, at, &hash, ctx, &mut fetch)? {
+            if self.ask(pieces, at, &hash, source, ctx)? {
                 return Ok(true);
             }
             let goes_on = prefixes.prefix(pieces.separator(at)) == Some(prefix);
@@ -107,22 +142,39 @@ impl TableFilter {
         }
     }
 
+    /// The pieces, found at their first use; `None` if nothing can be ruled out.
+    #[inline]
+    fn pieces(
+        &self,
+        source: FilterSource<'_>,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<&Partitions<FilterSlot>>> {
+        let Some(handle) = self.handle else { return Ok(None) };
+        let pieces = self.pieces.get_or_load(|| {
+            if self.status == FilterStatus::Full {
+                return Ok(Some(Partitions::single(handle)));
+            }
+            let found =
+                source.fetcher.fetch_parsed(handle, BlockRole::FilterTopLevel, ctx, |contents| {
+                    Partitions::parse(&contents, source.format, source.order)
+                });
+            self.unless_damaged(found)
+        })?;
+        Ok(pieces.as_ref())
+    }
+
     fn ask(
         &self,
         pieces: &Partitions<FilterSlot>,
         at: usize,
         hash: &KeyHash<'_>,
+        source: FilterSource<'_>,
         ctx: &mut ReadContext,
-        fetch: &mut impl FnMut(BlockHandle, BlockRole, &mut ReadContext) -> Result<Vec<u8>>,
     ) -> Result<bool> {
         let role = self.piece_role();
-        let piece = pieces.get_or_load(at, |handle| match fetch(handle, role, ctx) {
-            Ok(contents) => Ok(Some(Filter::parse(&contents))),
-            Err(error) if is_damage(&error) => {
-                self.damage.get_or_init(|| error.to_string());
-                Ok(None)
-            }
-            Err(error) => Err(error),
+        let piece = pieces.get_or_load(at, |handle| {
+            let parse = |contents: Vec<u8>| Ok(Filter::parse(&contents));
+            self.unless_damaged(source.fetcher.fetch_parsed(handle, role, ctx, parse))
         })?;
         // A partitioned filter without partitions rules nothing out.
         let Some(piece) = piece else { return Ok(true) };
@@ -139,6 +191,18 @@ impl TableFilter {
             }
         }
     }
+
+    /// What was read; `None`, after a note, if it is damaged and that is to be lived with.
+    fn unless_damaged<T>(&self, read: Result<T>) -> Result<Option<T>> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(error) if self.on_damage == FilterDamage::RuleNothingOut && is_damage(&error) => {
+                self.damage.get_or_init(|| error.to_string());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// The piece that knows the key: the first whose separator is not before it, or else the last, which may still know
@@ -149,33 +213,23 @@ fn first_piece(pieces: &Partitions<FilterSlot>, order: &KeyOrder, key: InternalK
 }
 
 /// Whether the bytes are at fault, not the moment.
-pub(super) fn is_damage(error: &Error) -> bool {
+fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corruption | ErrorKind::NotSupported)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::filter::{FilterBuilder, FilterLevel, FilterPolicy};
+    use crate::io::{MemoryFile, RandomAccessFile};
     use crate::key::SeqNo;
-    use crate::table::block::{IndexBlock, IndexFormat};
+    use crate::table::{BlockChecksum, Footer};
+    use crate::util::checksum::ChecksumType;
 
-    /// A top level of user-key separators over partitions of five bytes and a trailer, at offsets 0, 10, 20, …
-    fn pieces(separators: &[&[u8]]) -> Partitions<FilterSlot> {
-        let (mut block, mut restarts) = (Vec::new(), Vec::new());
-        for (number, separator) in separators.iter().enumerate() {
-            restarts.extend_from_slice(&(block.len() as u32).to_le_bytes());
-            block.extend_from_slice(&[0, separator.len() as u8, 2]);
-            block.extend_from_slice(separator);
-            block.extend_from_slice(&[10 * number as u8, 5]);
-        }
-        block.extend_from_slice(&restarts);
-        block.extend_from_slice(&(separators.len() as u32).to_le_bytes());
-        let format = IndexFormat { user_keys: true, ..IndexFormat::default() };
-        let order = KeyOrder::Bytewise;
-        let block = IndexBlock::parse_index(block, format, &order).unwrap();
-        Partitions::parse(&block, format, &order).unwrap()
-    }
+    const FORMAT: IndexFormat =
+        IndexFormat { user_keys: true, delta_values: false, first_keys: false };
 
     fn filter_of(prefix: &[u8]) -> Vec<u8> {
         let policy = FilterPolicy::Bloom { bits_per_key: 20.0 };
@@ -184,76 +238,168 @@ mod tests {
         builder.finish()
     }
 
-    fn filter(separators: &[&[u8]]) -> TableFilter {
-        TableFilter {
-            status: FilterStatus::Partitioned,
-            pieces: Some(pieces(separators)),
-            whole_keys: false,
-            prefixes: Some(PrefixExtractor::Fixed(2)),
-            damage: OnceLock::new(),
+    /// A file of filter partitions with these separators, and then their top level.
+    struct File {
+        bytes: Vec<u8>,
+        top_level: BlockHandle,
+    }
+
+    impl File {
+        fn new(partitions: &[(&[u8], Vec<u8>)]) -> Self {
+            let (mut bytes, mut block, mut restarts) = (Vec::new(), Vec::new(), Vec::new());
+            for (separator, filter) in partitions {
+                let handle = Self::append(&mut bytes, filter);
+                let mut value = Vec::new();
+                handle.encode_to(&mut value);
+                restarts.extend_from_slice(&(block.len() as u32).to_le_bytes());
+                block.extend_from_slice(&[0, separator.len() as u8, value.len() as u8]);
+                block.extend_from_slice(separator);
+                block.extend_from_slice(&value);
+            }
+            block.extend_from_slice(&restarts);
+            block.extend_from_slice(&(partitions.len() as u32).to_le_bytes());
+            let top_level = Self::append(&mut bytes, &block);
+            Self { bytes, top_level }
+        }
+
+        fn append(bytes: &mut Vec<u8>, block: &[u8]) -> BlockHandle {
+            let handle = BlockHandle { offset: bytes.len() as u64, size: block.len() as u64 };
+            bytes.extend_from_slice(block);
+            let checksum = BlockChecksum { checksum: ChecksumType::Crc32c, base_context: 0 };
+            bytes.extend_from_slice(&checksum.trailer(handle.offset, block, 0));
+            handle
+        }
+
+        fn filter(&self, on_damage: FilterDamage) -> TableFilter {
+            TableFilter {
+                status: FilterStatus::Partitioned,
+                handle: Some(self.top_level),
+                pieces: Lazy::default(),
+                whole_keys: false,
+                prefixes: Some(PrefixExtractor::Fixed(2)),
+                on_damage,
+                damage: OnceLock::new(),
+            }
+        }
+
+        fn fetcher(&self) -> BlockFetcher {
+            fetcher(Arc::new(MemoryFile::new("x.sst", self.bytes.clone())))
         }
     }
 
-    fn prefix_may_match(filter: &TableFilter, target: &[u8], contents: &[Vec<u8>]) -> bool {
-        let target = InternalKey::for_seek(target, SeqNo::MAX);
-        filter
-            .prefix_may_match(
-                &KeyOrder::Bytewise,
-                target,
-                &mut ReadContext::default(),
-                |handle, role, _| {
-                    assert_eq!(role, BlockRole::FilterPartition);
-                    Ok(contents[handle.offset as usize / 10].clone())
-                },
-            )
-            .unwrap()
+    fn fetcher(file: Arc<dyn RandomAccessFile>) -> BlockFetcher {
+        let footer = Footer {
+            format_version: 5,
+            checksum: BlockChecksum { checksum: ChecksumType::Crc32c, base_context: 0 },
+            metaindex: BlockHandle::NULL,
+            index: None,
+        };
+        BlockFetcher::new(file, &footer, true)
+    }
+
+    fn source(fetcher: &BlockFetcher) -> FilterSource<'_> {
+        FilterSource { fetcher, order: &KeyOrder::Bytewise, format: FORMAT }
+    }
+
+    fn may_contain(
+        filter: &TableFilter,
+        fetcher: &BlockFetcher,
+        key: &[u8],
+        ctx: &mut ReadContext,
+    ) -> Result<bool> {
+        filter.may_contain(source(fetcher), &LookupKey::new(key, SeqNo::MAX), ctx)
     }
 
     /// rocksdb#5835: the separator "ab" sends a seek to "ab" to the first partition, whose writer did not add the
     /// prefix that only the next one has.
     #[test]
     fn a_prefix_is_looked_for_as_far_as_the_separators_have_it() {
-        let contents = [filter_of(b"aa"), filter_of(b"ab"), filter_of(b"ac")];
-        let filter = filter(&[b"ab", b"abK2", b"acK3"]);
-        assert!(prefix_may_match(&filter, b"ab", &contents));
-        assert!(prefix_may_match(&filter, b"aa", &contents));
+        let file = File::new(&[
+            (b"ab", filter_of(b"aa")),
+            (b"abK2", filter_of(b"ab")),
+            (b"acK3", filter_of(b"ac")),
+        ]);
+        let (filter, fetcher) = (file.filter(FilterDamage::Error), file.fetcher());
+        let may_match = |target: &[u8]| {
+            let target = InternalKey::for_seek(target, SeqNo::MAX);
+            filter.prefix_may_match(source(&fetcher), target, &mut ReadContext::default()).unwrap()
+        };
+        assert!(may_match(b"ab"));
+        assert!(may_match(b"aa"));
         // Behind the last separator the last partition is asked.
-        assert!(prefix_may_match(&filter, b"acZ", &contents));
-        assert!(!prefix_may_match(&filter, b"ad", &contents));
+        assert!(may_match(b"acZ"));
+        assert!(!may_match(b"ad"));
         // No further than that: the separator "abK2" does not have the prefix "a0".
-        assert!(!prefix_may_match(&filter, b"a0", &contents));
+        assert!(!may_match(b"a0"));
         // Keys without a prefix are not ruled out.
-        assert!(prefix_may_match(&filter, b"a", &contents));
+        assert!(may_match(b"a"));
     }
 
     #[test]
     fn damage_is_noted_once_and_rules_nothing_out() {
-        let filter = filter(&[b"zz"]);
+        let mut file = File::new(&[(b"zz", filter_of(b"ab"))]);
+        file.bytes[3] ^= 1;
+        let (filter, fetcher) = (file.filter(FilterDamage::RuleNothingOut), file.fetcher());
         let mut ctx = ReadContext::default();
-        let mut reads = 0;
         for _ in 0..3 {
-            let key = LookupKey::new(b"abcd", SeqNo::MAX);
-            let may = filter.may_contain(&KeyOrder::Bytewise, &key, &mut ctx, |_, _, _| {
-                reads += 1;
-                Err(Error::corruption("torn"))
-            });
-            assert!(may.unwrap());
+            assert!(may_contain(&filter, &fetcher, b"cd", &mut ctx).unwrap());
         }
-        assert_eq!((reads, ctx.filters_unreadable, ctx.filters_checked), (1, 3, 0));
-        assert_eq!(filter.damage.get().unwrap(), "corruption: torn");
+        assert_eq!((ctx.filters_unreadable, ctx.filters_checked), (3, 0));
+        let noted = filter.damage.get().unwrap();
+        assert!(noted.starts_with("corruption: x.sst, filter partition at 0x0"), "{noted}");
+    }
+
+    #[test]
+    fn damage_to_the_top_level_rules_nothing_out_either() {
+        let mut file = File::new(&[(b"zz", filter_of(b"ab"))]);
+        file.bytes[file.top_level.offset as usize] ^= 1;
+        let (filter, fetcher) = (file.filter(FilterDamage::RuleNothingOut), file.fetcher());
+        assert!(may_contain(&filter, &fetcher, b"cd", &mut ReadContext::default()).unwrap());
+        assert!(filter.damage.get().unwrap().contains("filter partition index at"));
+    }
+
+    #[test]
+    fn damage_is_an_error_where_that_is_asked_for() {
+        let sound = File::new(&[(b"zz", filter_of(b"ab"))]);
+        for (at, part) in
+            [(3, "filter partition"), (sound.top_level.offset, "filter partition index")]
+        {
+            let mut file = File::new(&[(b"zz", filter_of(b"ab"))]);
+            file.bytes[at as usize] ^= 1;
+            let (filter, fetcher) = (file.filter(FilterDamage::Error), file.fetcher());
+            let ctx = &mut ReadContext::default();
+            let error = may_contain(&filter, &fetcher, b"cd", ctx).unwrap_err();
+            assert_eq!((error.part(), error.is_corruption()), (Some(part), true));
+            assert!(filter.damage.get().is_none());
+        }
     }
 
     #[test]
     fn a_failed_read_is_an_error_and_tried_again() {
-        let filter = filter(&[b"zz"]);
-        let mut ctx = ReadContext::default();
-        let key = LookupKey::new(b"abcd", SeqNo::MAX);
-        let ask = |ctx: &mut ReadContext, contents: Result<Vec<u8>>| {
-            let mut contents = Some(contents);
-            filter.may_contain(&KeyOrder::Bytewise, &key, ctx, |_, _, _| contents.take().unwrap())
-        };
-        let failed = Err(Error::io("read", std::io::ErrorKind::Interrupted.into()));
-        assert_eq!(ask(&mut ctx, failed).unwrap_err().kind(), ErrorKind::Io);
-        assert!(ask(&mut ctx, Ok(filter_of(b"ab"))).unwrap());
+        #[derive(Debug)]
+        struct Failing(MemoryFile);
+
+        impl RandomAccessFile for Failing {
+            fn read_exact_at(&self, _: u64, _: &mut [u8]) -> Result<()> {
+                Err(Error::io("read", std::io::ErrorKind::Interrupted.into()))
+            }
+
+            fn len(&self) -> u64 {
+                self.0.len()
+            }
+
+            fn path(&self) -> &std::path::Path {
+                self.0.path()
+            }
+        }
+
+        let file = File::new(&[(b"zz", filter_of(b"ab"))]);
+        let filter = file.filter(FilterDamage::RuleNothingOut);
+        let failing = fetcher(Arc::new(Failing(MemoryFile::new("x.sst", file.bytes.clone()))));
+        let ctx = &mut ReadContext::default();
+        let error = may_contain(&filter, &failing, b"cd", ctx).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert!(!may_contain(&filter, &file.fetcher(), b"cd", ctx).unwrap());
+        assert!(may_contain(&filter, &file.fetcher(), b"ab", ctx).unwrap());
     }
 }

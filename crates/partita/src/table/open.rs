@@ -1,20 +1,20 @@
-//! Opening a table: footer, metaindex, properties, top levels; and the refusal of what we do not have.
+//! Opening a table: footer, metaindex and properties, in one read; and the refusal of what we do not have.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::block::{BlockCursor, DataBlock, IndexBlock, IndexFormat};
+use super::block::{BlockCursor, DataBlock, IndexFormat};
 use super::fetch::BlockFetcher;
-use super::filter_reader::{TableFilter, is_damage};
-use super::index::{Partitions, Slot};
+use super::filter_reader::{FilterDamage, TableFilter};
+use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
 use super::properties::GLOBAL_SEQNO_NAME;
+use super::tail::Tail;
 use super::{
     BlockHandle, BlockRole, FOOTER_LEN_MAX, FilterStatus, Footer, ReadContext, TableProperties,
     TableReader,
 };
 use crate::error::{Error, Result};
-use crate::filter::FilterSlot;
 use crate::io::RandomAccessFile;
 use crate::key::{Comparator, KeyOrder, PrefixExtractor, SeqNo};
 use crate::options::IndexType;
@@ -36,6 +36,8 @@ pub struct ReaderOptions {
     pub largest_seqno: Option<SeqNo>,
     /// Whether the checksum of each block read is verified. Default: yes.
     pub verify_checksums: bool,
+    /// What is done about a damaged filter. Default: it rules nothing out.
+    pub filter_damage: FilterDamage,
 }
 
 impl Default for ReaderOptions {
@@ -45,6 +47,7 @@ impl Default for ReaderOptions {
             prefix_extractor: None,
             largest_seqno: None,
             verify_checksums: true,
+            filter_damage: FilterDamage::default(),
         }
     }
 }
@@ -57,9 +60,8 @@ impl TableReader {
     ///
     /// * Errors: `NotSupported` for what we do not have, named: other table kinds and later format versions, comparators
     ///   that are not registered, user-defined timestamps, custom compression, embedded blobs. `Corruption` for damage
-    ///   to the footer, metaindex, properties or the index's top level; a damaged filter only shows in
-    ///   [`TableReader::filter_status`]. `Io`.
-    /// * Cost: 4 small reads, one more for each top level.
+    ///   to the footer, metaindex or properties. `Io`. Damage elsewhere shows at the first use of what is damaged.
+    /// * Cost: one read of 8 to 64 KiB; more only if the metaindex or the properties do not stand that near to the end.
     pub fn open(
         file: Arc<dyn RandomAccessFile>,
         options: &ReaderOptions,
@@ -74,31 +76,21 @@ impl TableReader {
         options: &ReaderOptions,
         ctx: &mut ReadContext,
     ) -> Result<Self> {
-        let footer = read_footer(&*file)?;
-        let mut fetcher = BlockFetcher::new(file, &footer, options.verify_checksums);
+        let tail = Arc::new(Tail::read(Arc::clone(&file))?);
+        let footer = read_footer(&*tail)?;
+        let mut fetcher = BlockFetcher::new(tail, &footer, options.verify_checksums);
         let metaindex = read_metaindex(&fetcher, &footer, ctx)?;
         let properties = read_properties(&fetcher, &metaindex, ctx)?;
         let of_properties = |error: Error| error.in_part(BlockRole::Properties.as_str());
         refuse_unsupported(&footer, &properties).map_err(of_properties)?;
         fetcher.set_dictionary(metaindex.get(metaindex::COMPRESSION_DICTIONARY));
+        fetcher.read_from(file);
 
         let order = key_order(&properties, &options.comparators).map_err(of_properties)?;
         let index_type = index_type(&properties)?;
         let index_format = index_format(&properties, index_type);
         let index_handle = index_handle(&footer, &metaindex)?;
-        let two_level_index = index_type == IndexType::TwoLevel;
-        let index = if two_level_index {
-            let role = BlockRole::IndexTopLevel;
-            read_top_level(&fetcher, index_handle, role, index_format, &order, ctx)?
-        } else {
-            Partitions::single(index_handle)
-        };
-        // Filter partitions are found through an index whose entries never hold first keys.
-        let filter_format = IndexFormat { first_keys: false, ..index_format };
-        let filter = open_filter(&metaindex, &properties, &order, options, |handle| {
-            let role = BlockRole::FilterTopLevel;
-            read_top_level(&fetcher, handle, role, filter_format, &order, ctx)
-        })?;
+        let filter = filter_of(&metaindex, &properties, &order, options);
         let global_seqno = global_seqno(&properties, options.largest_seqno)?;
         Ok(Self {
             fetcher,
@@ -107,12 +99,12 @@ impl TableReader {
             properties,
             order,
             index_handle,
-            two_level_index,
+            two_level_index: index_type == IndexType::TwoLevel,
             index_format,
-            index,
+            index: Lazy::default(),
             filter,
             global_seqno,
-            range_tombstones: OnceLock::new(),
+            range_tombstones: Lazy::default(),
         })
     }
 }
@@ -229,68 +221,41 @@ pub(super) fn index_handle(footer: &Footer, metaindex: &Metaindex) -> Result<Blo
         .ok_or_else(|| Error::corruption("no index block is listed").in_part("metaindex block"))
 }
 
-/// Reads a block that lists partitions.
-fn read_top_level<S: Slot>(
-    fetcher: &BlockFetcher,
-    handle: BlockHandle,
-    role: BlockRole,
-    format: IndexFormat,
-    order: &KeyOrder,
-    ctx: &mut ReadContext,
-) -> Result<Partitions<S>> {
-    let contents = fetcher.fetch(handle, role, ctx)?;
-    IndexBlock::parse_index(contents, format, order)
-        .and_then(|block| Partitions::parse(&block, format, order))
-        .map_err(|error| fetcher.place(error, handle, role))
-}
-
-/// Finds the filter and what may be asked of it. Damage is noted, not returned.
-fn open_filter(
+/// What filter there is, and what may be asked of it. Nothing of it is read.
+fn filter_of(
     metaindex: &Metaindex,
     properties: &TableProperties,
     order: &KeyOrder,
     options: &ReaderOptions,
-    read_top_level: impl FnOnce(BlockHandle) -> Result<Partitions<FilterSlot>>,
-) -> Result<TableFilter> {
-    let (status, pieces) = find_filter(metaindex, read_top_level)?;
-    Ok(TableFilter {
+) -> TableFilter {
+    let (status, handle) = find_filter(metaindex);
+    TableFilter {
         status,
         // Keys that are equal under the order but not in their bytes have different hashes.
-        pieces: pieces.filter(|_| order.equal_keys_have_equal_bytes()),
+        handle: handle.filter(|_| order.equal_keys_have_equal_bytes()),
+        pieces: Lazy::default(),
         whole_keys: properties.whole_key_filtering.unwrap_or(true),
         prefixes: filtering_extractor(properties, options.prefix_extractor.as_ref()),
+        on_damage: options.filter_damage,
         damage: OnceLock::new(),
-    })
+    }
 }
 
-fn find_filter(
-    metaindex: &Metaindex,
-    read_top_level: impl FnOnce(BlockHandle) -> Result<Partitions<FilterSlot>>,
-) -> Result<(FilterStatus, Option<Partitions<FilterSlot>>)> {
-    let unknown = |policy: &str| (FilterStatus::UnknownPolicy(policy.to_owned()), None);
-    if let Some((policy, handle)) = metaindex.with_prefix(metaindex::FULL_FILTER_PREFIX) {
-        return Ok(match policy {
-            metaindex::BUILTIN_FILTER_POLICY => {
-                (FilterStatus::Full, Some(Partitions::single(handle)))
-            }
-            _ => unknown(policy),
-        });
-    }
-    if let Some((policy, handle)) = metaindex.with_prefix(metaindex::PARTITIONED_FILTER_PREFIX) {
-        if policy != metaindex::BUILTIN_FILTER_POLICY {
-            return Ok(unknown(policy));
+/// The filter's kind, and if we can use it where it, or its top level, is.
+fn find_filter(metaindex: &Metaindex) -> (FilterStatus, Option<BlockHandle>) {
+    for (prefix, status) in [
+        (metaindex::FULL_FILTER_PREFIX, FilterStatus::Full),
+        (metaindex::PARTITIONED_FILTER_PREFIX, FilterStatus::Partitioned),
+    ] {
+        match metaindex.with_prefix(prefix) {
+            Some((metaindex::BUILTIN_FILTER_POLICY, handle)) => return (status, Some(handle)),
+            Some((policy, _)) => return (FilterStatus::UnknownPolicy(policy.to_owned()), None),
+            None => {}
         }
-        return match read_top_level(handle) {
-            Ok(pieces) => Ok((FilterStatus::Partitioned, Some(pieces))),
-            Err(error) if is_damage(&error) => {
-                Ok((FilterStatus::Unreadable(error.to_string()), None))
-            }
-            Err(error) => Err(error),
-        };
     }
     match metaindex.with_prefix(metaindex::OBSOLETE_FILTER_PREFIX) {
-        Some(_) => Ok((FilterStatus::Obsolete, None)),
-        None => Ok((FilterStatus::Absent, None)),
+        Some(_) => (FilterStatus::Obsolete, None),
+        None => (FilterStatus::Absent, None),
     }
 }
 

@@ -13,8 +13,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::block::{DataBlock, Found, IndexBlock, IndexFormat, IndexValue};
 use super::fetch::BlockFetcher;
-use super::filter_reader::TableFilter;
+use super::filter_reader::{FilterSource, TableFilter};
 use super::index::{IndexCursor, Partitions};
+use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
 use super::{
     BlockHandle, BlockRole, Footer, FoundEntry, LookupKey, PinnedBytes, RangeTombstones,
@@ -38,12 +39,14 @@ pub struct TableReader {
     pub(super) index_handle: BlockHandle,
     pub(super) two_level_index: bool,
     pub(super) index_format: IndexFormat,
-    pub(super) index: Partitions<OnceLock<Arc<IndexBlock>>>,
+    pub(super) index: Lazy<IndexPieces>,
     pub(super) filter: TableFilter,
     /// What entries with sequence number 0 have instead.
     pub(super) global_seqno: Option<SeqNo>,
-    pub(super) range_tombstones: OnceLock<Arc<RangeTombstones>>,
+    pub(super) range_tombstones: Lazy<Arc<RangeTombstones>>,
 }
+
+type IndexPieces = Partitions<OnceLock<Arc<IndexBlock>>>;
 
 /// What became of a table's filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +79,7 @@ impl TableReader {
             return Ok(None);
         }
         let found = self.get_unfiltered(key, ctx)?;
-        if found.is_some() && self.filter.pieces.is_some() {
+        if found.is_some() && self.filter.handle.is_some() {
             ctx.filters_true_positive += 1;
         }
         Ok(found)
@@ -88,7 +91,7 @@ impl TableReader {
         ctx: &mut ReadContext,
     ) -> Result<Option<FoundEntry>> {
         let Some(target) = self.stored_target(key) else { return Ok(None) };
-        let at = self.index.locate(&self.order, target.user_key, target.packed());
+        let at = self.index(ctx)?.locate(&self.order, target.user_key, target.packed());
         let Some(block) = self.index_partition(at, ctx)? else { return Ok(None) };
         let found = block
             .find(&self.order, target.user_key, target.packed())
@@ -189,9 +192,7 @@ impl TableReader {
 
     /// Whether the table may hold entries of the key, as far as the filter knows.
     pub fn may_contain(&self, key: &LookupKey<'_>, ctx: &mut ReadContext) -> Result<bool> {
-        self.filter.may_contain(&self.order, key, ctx, |handle, role, ctx| {
-            self.fetcher.fetch(handle, role, ctx)
-        })
+        self.filter.may_contain(self.filter_source(), key, ctx)
     }
 
     /// Whether the table may hold a key at or behind `user_key` with the same prefix, as far as the filter knows.
@@ -199,9 +200,7 @@ impl TableReader {
     /// True if the key has no prefix, or if the table's filter has none of the prefixes that we can compute.
     pub fn prefix_may_match(&self, user_key: &[u8], ctx: &mut ReadContext) -> Result<bool> {
         let target = InternalKey::for_seek(user_key, SeqNo::MAX);
-        self.filter.prefix_may_match(&self.order, target, ctx, |handle, role, ctx| {
-            self.fetcher.fetch(handle, role, ctx)
-        })
+        self.filter.prefix_may_match(self.filter_source(), target, ctx)
     }
 
     /// All entries of a user key that are visible at the lookup's sequence number, newest first, after the filter was
@@ -225,22 +224,16 @@ impl TableReader {
 
     /// The table's range tombstones; read at the first call and kept.
     pub fn range_tombstones(&self, ctx: &mut ReadContext) -> Result<&Arc<RangeTombstones>> {
-        if let Some(tombstones) = self.range_tombstones.get() {
-            return Ok(tombstones);
-        }
-        let tombstones = match self.metaindex.get(metaindex::RANGE_DELETIONS) {
-            None => RangeTombstones::default(),
-            Some(handle) => {
-                let role = BlockRole::RangeDeletions;
-                let contents = self.fetcher.fetch(handle, role, ctx)?;
-                DataBlock::parse_data(contents, &self.order)
-                    .and_then(|block| {
-                        RangeTombstones::parse(&block, &self.order, self.global_seqno)
-                    })
-                    .map_err(|error| self.fetcher.place(error, handle, role))?
-            }
-        };
-        Ok(self.range_tombstones.get_or_init(|| Arc::new(tombstones)))
+        self.range_tombstones.get_or_load(|| {
+            let Some(handle) = self.metaindex.get(metaindex::RANGE_DELETIONS) else {
+                return Ok(Arc::default());
+            };
+            let parse = |contents| {
+                let block = DataBlock::parse_data(contents, &self.order)?;
+                RangeTombstones::parse(&block, &self.order, self.global_seqno).map(Arc::new)
+            };
+            self.fetcher.fetch_parsed(handle, BlockRole::RangeDeletions, ctx, parse)
+        })
     }
 
     /// The offset in the file at which an entry of `user_key` would be, to about one data block.
@@ -298,7 +291,7 @@ impl TableReader {
 
     /// Whether the filter can rule out whole keys.
     pub fn filters_whole_keys(&self) -> bool {
-        self.filter.pieces.is_some() && self.filter.whole_keys
+        self.filter.handle.is_some() && self.filter.whole_keys
     }
 
     /// The sequence number that all entries of an ingested file have.
@@ -318,12 +311,15 @@ impl TableReader {
 
     /// Bytes held in memory by the index and the filter: the top levels and what was used so far.
     pub fn memory_bytes(&self) -> usize {
-        let filter = self.filter.pieces.as_ref().map_or(0, |pieces| {
+        let filter = self.filter.pieces.get().and_then(Option::as_ref).map_or(0, |pieces| {
             let loaded: usize = pieces.loaded().flatten().map(Filter::heap_bytes).sum();
             pieces.memory_bytes() + loaded
         });
-        let index: usize = self.index.loaded().map(|block| block.memory_bytes()).sum();
-        size_of::<Self>() + self.index.memory_bytes() + index + filter
+        let index = self.index.get().map_or(0, |pieces| {
+            let loaded: usize = pieces.loaded().map(|block| block.memory_bytes()).sum();
+            pieces.memory_bytes() + loaded
+        });
+        size_of::<Self>() + index + filter
     }
 
     /// A data block: read, verified, decompressed and parsed.
@@ -332,14 +328,31 @@ impl TableReader {
         handle: BlockHandle,
         ctx: &mut ReadContext,
     ) -> Result<Arc<DataBlock>> {
-        let contents = self.fetcher.fetch(handle, BlockRole::Data, ctx)?;
-        let block = DataBlock::parse_data(contents, &self.order)
-            .map_err(|error| self.fetcher.place(error, handle, BlockRole::Data))?;
-        Ok(Arc::new(block))
+        let parse = |contents| DataBlock::parse_data(contents, &self.order).map(Arc::new);
+        self.fetcher.fetch_parsed(handle, BlockRole::Data, ctx, parse)
     }
 
-    pub(super) fn index(&self) -> &Partitions<OnceLock<Arc<IndexBlock>>> {
-        &self.index
+    /// The index's pieces, found at the first use.
+    #[inline]
+    pub(super) fn index(&self, ctx: &mut ReadContext) -> Result<&IndexPieces> {
+        self.index.get_or_load(|| {
+            if !self.two_level_index {
+                return Ok(Partitions::single(self.index_handle));
+            }
+            let role = BlockRole::IndexTopLevel;
+            self.fetcher.fetch_parsed(self.index_handle, role, ctx, |contents| {
+                Partitions::parse(&contents, self.index_format, &self.order)
+            })
+        })
+    }
+
+    pub(super) fn filter_source(&self) -> FilterSource<'_> {
+        FilterSource {
+            fetcher: &self.fetcher,
+            order: &self.order,
+            // Filter partitions are found through an index whose entries never hold first keys.
+            format: IndexFormat { first_keys: false, ..self.index_format },
+        }
     }
 
     /// Partition `at` of the index; `None` behind the last one.
@@ -349,19 +362,17 @@ impl TableReader {
         at: usize,
         ctx: &mut ReadContext,
     ) -> Result<Option<&Arc<IndexBlock>>> {
-        self.index.get_or_load(at, |handle| {
-            let role = self.index_role();
-            let contents = self.fetcher.fetch(handle, role, ctx)?;
-            IndexBlock::parse_index(contents, self.index_format, &self.order)
-                .map(Arc::new)
-                .map_err(|error| self.fetcher.place(error, handle, role))
+        self.index(ctx)?.get_or_load(at, |handle| {
+            self.fetcher.fetch_parsed(handle, self.index_role(), ctx, |contents| {
+                IndexBlock::parse_index(contents, self.index_format, &self.order).map(Arc::new)
+            })
         })
     }
 
     /// Names the place of an error in partition `at` of the index.
     #[cold]
     pub(super) fn place_index(&self, error: Error, at: usize) -> Error {
-        let handle = self.index.handle(at).unwrap_or_default();
+        let handle = self.index.get().and_then(|index| index.handle(at)).unwrap_or_default();
         self.fetcher.place(error, handle, self.index_role())
     }
 

@@ -101,7 +101,7 @@ fn an_index_partition_that_is_named_twice_is_not_held_twice() {
     let top = handles(&sound, BlockRole::IndexTopLevel)[0];
     misdirect(&mut bytes, top, partitions[1], partitions[2]);
 
-    let error = open(&bytes).unwrap_err();
+    let error = open(&bytes).unwrap().blocks(&mut ReadContext::default()).unwrap_err();
     assert!(error.message().contains("does not stand behind"), "{error}");
     assert_eq!(error.part(), Some(BlockRole::IndexTopLevel.as_str()));
 }

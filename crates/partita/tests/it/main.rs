@@ -5,6 +5,7 @@ mod builder_model;
 mod golden_tables;
 mod hostile;
 mod layering;
+mod open_reads;
 mod public_reports;
 mod random_questions;
 mod rebuild;

@@ -34,7 +34,8 @@ impl IndexCursor {
         table: &TableReader,
         ctx: &mut ReadContext,
     ) -> Result<()> {
-        self.last_before(table, table.index().len(), ctx)
+        let end = table.index(ctx)?.len();
+        self.last_before(table, end, ctx)
     }
 
     /// Moves to the first entry that is not before `target`.
@@ -47,7 +48,7 @@ impl IndexCursor {
     ) -> Result<()> {
         self.cursor.reset();
         let order = table.key_order();
-        let at = table.index().locate(order, target.user_key, target.packed());
+        let at = table.index(ctx)?.locate(order, target.user_key, target.packed());
         if !self.load(table, at, ctx)? {
             return Ok(());
         }
@@ -103,7 +104,7 @@ impl IndexCursor {
     /// Moves to the first entry of partition `at`, or of the next one that has any.
     fn first_from(&mut self, table: &TableReader, at: usize, ctx: &mut ReadContext) -> Result<()> {
         self.cursor.reset();
-        for at in at..table.index().len() {
+        for at in at..table.index(ctx)?.len() {
             self.load(table, at, ctx)?;
             if let Some((_, block)) = &self.loaded {
                 self.cursor.seek_to_first(block).map_err(|error| table.place_index(error, at))?;
