@@ -202,6 +202,21 @@ impl Error {
         self.0.len
     }
 
+    /// Whether a file or directory that was asked for does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.os_error_kind() == Some(std::io::ErrorKind::NotFound)
+    }
+
+    /// Whether a file or directory was to be made whose name is taken.
+    pub fn is_already_there(&self) -> bool {
+        self.os_error_kind() == Some(std::io::ErrorKind::AlreadyExists)
+    }
+
+    fn os_error_kind(&self) -> Option<std::io::ErrorKind> {
+        let source = self.0.source.as_deref()?;
+        source.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
+    }
+
     /// Whether the bytes on disk are at fault.
     pub fn is_corruption(&self) -> bool {
         self.0.kind == ErrorKind::Corruption
@@ -258,6 +273,15 @@ mod tests {
     fn the_innermost_context_wins() {
         let error = Error::corruption("x").at(7).in_file("a").at(9).in_file("b");
         assert_eq!(error.to_string(), "corruption: a at 0x7: x");
+    }
+
+    #[test]
+    fn absence_and_presence_are_told_by_the_source() {
+        let error = |kind| Error::io("open", std::io::Error::from(kind)).in_file("x");
+        assert!(error(std::io::ErrorKind::NotFound).is_not_found());
+        assert!(error(std::io::ErrorKind::AlreadyExists).is_already_there());
+        assert!(!error(std::io::ErrorKind::PermissionDenied).is_not_found());
+        assert!(!Error::corruption("x").is_already_there());
     }
 
     #[test]
