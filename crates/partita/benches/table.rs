@@ -5,6 +5,7 @@
 //! ```
 //!
 //! Without files it reads the golden tables. Figures of one run may be compared with each other; runs may not.
+#![allow(clippy::disallowed_methods, reason = "benchmarks use the machine as it is")]
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};

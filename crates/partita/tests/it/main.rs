@@ -1,5 +1,6 @@
 //! Partita's integration tests, as one binary.
 #![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
 mod builder_model;
 mod golden_tables;

@@ -1,10 +1,10 @@
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{BufWriter, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{RandomAccessFile, WritableFile};
 use crate::error::{Error, Result};
+use crate::io::{RandomAccessFile, SequentialFile, WritableFile};
 
 /// Bytes gathered before a write call; about the size at which a write's fixed cost stops to matter.
 const WRITE_BUFFER_BYTES: usize = 256 * 1024;
@@ -21,18 +21,24 @@ impl DiskFile {
     /// Opens the file for reading.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let at = |doing, source| Error::io(doing, source).in_file(&path);
-        let refuse_others = |metadata: &Metadata| match metadata.is_file() {
-            true => Ok(()),
-            false => Err(Error::invalid_argument("not a regular file").in_file(&path)),
-        };
-        // Looked at before it is opened, for opening a pipe waits for its writer; and after, for what was opened counts.
-        refuse_others(&fs::metadata(&path).map_err(|source| at("open", source))?)?;
-        let file = File::open(&path).map_err(|source| at("open", source))?;
-        let metadata = file.metadata().map_err(|source| at("stat", source))?;
-        refuse_others(&metadata)?;
-        Ok(Self { file, len: metadata.len(), path })
+        let (file, len) = open_regular(&path)?;
+        Ok(Self { file, len, path })
     }
+}
+
+/// Opens a regular file for reading; returns it with its length.
+fn open_regular(path: &Path) -> Result<(File, u64)> {
+    let at = |doing, source| Error::io(doing, source).in_file(path);
+    let refuse_others = |metadata: &Metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(Error::invalid_argument("not a regular file").in_file(path)),
+    };
+    // Looked at before it is opened, for opening a pipe waits for its writer; and after, for what was opened counts.
+    refuse_others(&fs::metadata(path).map_err(|source| at("open", source))?)?;
+    let file = File::open(path).map_err(|source| at("open", source))?;
+    let metadata = file.metadata().map_err(|source| at("stat", source))?;
+    refuse_others(&metadata)?;
+    Ok((file, metadata.len()))
 }
 
 impl RandomAccessFile for DiskFile {
@@ -57,10 +63,50 @@ impl RandomAccessFile for DiskFile {
     }
 }
 
-/// A new file on disk, written through a buffer.
+/// A file on disk, read front to back. It has no buffer: callers read by the block.
+#[derive(Debug)]
+pub struct DiskReader {
+    file: File,
+    path: PathBuf,
+}
+
+impl DiskReader {
+    /// Opens the file for reading.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let (file, _) = open_regular(&path)?;
+        Ok(Self { file, path })
+    }
+}
+
+impl SequentialFile for DiskReader {
+    fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+        loop {
+            match self.file.read(buf) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                read => {
+                    return read.map_err(|source| Error::io("read", source).in_file(&self.path));
+                }
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// A file on disk, written through a buffer.
+///
+/// What is buffered when it is dropped is lost. After a failed call nothing more is written: what follows a lost write must
+/// not reach the file without it.
 #[derive(Debug)]
 pub struct DiskWriter {
-    file: BufWriter<File>,
+    file: File,
+    buffer: Vec<u8>,
+    /// Bytes of the file in front of `buffer`.
+    written: u64,
+    failed: bool,
     path: PathBuf,
 }
 
@@ -69,26 +115,88 @@ impl DiskWriter {
     ///
     /// * Errors: `Io` if it exists already or cannot be created.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
-        let path = path.into();
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|source| Error::io("create", source).in_file(&path))?;
-        Ok(Self { file: BufWriter::with_capacity(WRITE_BUFFER_BYTES, file), path })
+        Self::open(path.into(), "create", OpenOptions::new().write(true).create_new(true))
+    }
+
+    /// Creates the file, or empties the one that exists.
+    pub(super) fn create_or_empty(path: &Path) -> Result<Self> {
+        let options = &mut OpenOptions::new();
+        Self::open(path.to_owned(), "create", options.write(true).create(true).truncate(true))
+    }
+
+    /// Opens an existing file, to write behind its end.
+    pub(super) fn append_to(path: &Path) -> Result<Self> {
+        let mut writer = Self::overwrite(path)?;
+        writer.written = writer
+            .file
+            .seek(SeekFrom::End(0))
+            .map_err(|source| Error::io("seek", source).in_file(path))?;
+        Ok(writer)
+    }
+
+    /// Opens an existing file, to write from its front.
+    pub(super) fn overwrite(path: &Path) -> Result<Self> {
+        Self::open(path.to_owned(), "open", OpenOptions::new().write(true))
+    }
+
+    fn open(path: PathBuf, doing: &str, options: &OpenOptions) -> Result<Self> {
+        let opened = options.open(&path);
+        let file = opened.map_err(|source| Error::io(doing, source).in_file(&path))?;
+        Ok(Self { file, buffer: Vec::new(), written: 0, failed: false, path })
+    }
+
+    /// Runs a step, unless one failed before; remembers if it fails.
+    fn attempt(
+        &mut self,
+        doing: &str,
+        step: impl FnOnce(&mut Self) -> std::io::Result<()>,
+    ) -> Result<()> {
+        let outcome = match self.failed {
+            true => Err(std::io::Error::other("an earlier call failed")),
+            false => step(self),
+        };
+        outcome.map_err(|source| {
+            self.failed = true;
+            Error::io(doing, source).in_file(&self.path)
+        })
+    }
+
+    fn write_buffer(&mut self) -> std::io::Result<()> {
+        self.file.write_all(&self.buffer)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
     }
 }
 
 impl WritableFile for DiskWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|source| Error::io("write", source).in_file(&self.path))
+        self.attempt("write", |this| {
+            if this.buffer.len() + bytes.len() > WRITE_BUFFER_BYTES {
+                this.write_buffer()?;
+            }
+            if bytes.len() >= WRITE_BUFFER_BYTES {
+                this.file.write_all(bytes)?;
+                this.written += bytes.len() as u64;
+            } else {
+                this.buffer.extend_from_slice(bytes);
+            }
+            Ok(())
+        })
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.attempt("write", Self::write_buffer)
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.file
-            .flush()
-            .and_then(|()| self.file.get_ref().sync_all())
-            .map_err(|source| Error::io("sync", source).in_file(&self.path))
+        self.flush()?;
+        // Length and blocks are synced, times are not (`fdatasync`).
+        self.attempt("sync", |this| this.file.sync_data())
+    }
+
+    fn offset(&self) -> u64 {
+        self.written + self.buffer.len() as u64
     }
 
     fn path(&self) -> &Path {
@@ -118,5 +226,18 @@ mod tests {
             let error = opened.expect("an answer").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         }
+    }
+
+    #[test]
+    fn after_a_failed_write_nothing_more_is_written() {
+        let mut writer =
+            DiskWriter::open("/dev/full".into(), "open", OpenOptions::new().write(true));
+        let writer = writer.as_mut().unwrap();
+        writer.append(b"abc").unwrap();
+        assert_eq!(writer.flush().unwrap_err().kind(), ErrorKind::NoSpace);
+        assert_eq!(writer.offset(), 3);
+        let later = writer.append(b"def").unwrap_err();
+        assert_eq!(later.to_string(), "I/O error: /dev/full: write: an earlier call failed");
+        assert!(writer.sync().is_err());
     }
 }

@@ -2,8 +2,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{RandomAccessFile, WritableFile};
 use crate::error::{Error, Result};
+use crate::io::{RandomAccessFile, WritableFile};
 
 /// A file that is a byte vector, for tests and for bytes that never reach a disk.
 pub struct MemoryFile {
@@ -30,19 +30,7 @@ impl fmt::Debug for MemoryFile {
 
 impl RandomAccessFile for MemoryFile {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let found = usize::try_from(offset)
-            .ok()
-            .and_then(|start| self.bytes.get(start..start.checked_add(buf.len())?));
-        match found {
-            Some(found) => {
-                buf.copy_from_slice(found);
-                Ok(())
-            }
-            None => Err(Error::corruption(format!("file ends at {:#x}", self.bytes.len()))
-                .at(offset)
-                .with_len(buf.len() as u64)
-                .in_file(&self.path)),
-        }
+        copy_from(&self.bytes, offset, buf).map_err(|error| error.in_file(&self.path))
     }
 
     fn len(&self) -> u64 {
@@ -51,6 +39,20 @@ impl RandomAccessFile for MemoryFile {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Fills `buf` from `bytes`, as [`RandomAccessFile::read_exact_at`] says.
+pub(super) fn copy_from(bytes: &[u8], offset: u64, buf: &mut [u8]) -> Result<()> {
+    let start = usize::try_from(offset).ok();
+    match start.and_then(|start| bytes.get(start..start.checked_add(buf.len())?)) {
+        Some(found) => {
+            buf.copy_from_slice(found);
+            Ok(())
+        }
+        None => Err(Error::corruption(format!("file ends at {:#x}", bytes.len()))
+            .at(offset)
+            .with_len(buf.len() as u64)),
     }
 }
 
@@ -100,8 +102,16 @@ impl WritableFile for MemoryWriter {
         Ok(())
     }
 
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    fn offset(&self) -> u64 {
+        self.lock().len() as u64
     }
 
     fn path(&self) -> &Path {

@@ -209,6 +209,7 @@ struct FailingFile {
     calls: Arc<Mutex<usize>>,
     fails_at: usize,
     kind: std::io::ErrorKind,
+    offset: u64,
     path: PathBuf,
 }
 
@@ -224,12 +225,21 @@ impl FailingFile {
 }
 
 impl WritableFile for FailingFile {
-    fn append(&mut self, _bytes: &[u8]) -> Result<()> {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.offset += bytes.len() as u64;
+        self.call()
+    }
+
+    fn flush(&mut self) -> Result<()> {
         self.call()
     }
 
     fn sync(&mut self) -> Result<()> {
         self.call()
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
     }
 
     fn path(&self) -> &Path {
@@ -243,8 +253,13 @@ fn write_with_failure(
     kind: std::io::ErrorKind,
 ) -> (Option<Error>, Result<()>, usize) {
     let calls = Arc::new(Mutex::new(0));
-    let file =
-        FailingFile { calls: Arc::clone(&calls), fails_at, kind, path: PathBuf::from("f.sst") };
+    let file = FailingFile {
+        calls: Arc::clone(&calls),
+        fails_at,
+        kind,
+        offset: 0,
+        path: PathBuf::from("f.sst"),
+    };
     let mut options = TableOptions {
         block_size: 200,
         metadata_block_size: 64,

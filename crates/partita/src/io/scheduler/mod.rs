@@ -1,0 +1,37 @@
+//! Background work: who runs flushes and compactions, and when.
+
+mod manual;
+mod thread_pool;
+mod together;
+
+use std::fmt;
+
+pub use manual::ManualScheduler;
+pub use thread_pool::ThreadPool;
+pub use together::run_together;
+
+/// A piece of background work.
+pub type Job = Box<dyn FnOnce() + Send>;
+
+/// Which queue a job waits in. One queue never waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Priority {
+    /// Work that writers wait for: flushes.
+    High,
+    /// Work that makes later work cheaper: compactions, removal of files.
+    Low,
+}
+
+/// Runs jobs some time, on some thread.
+pub trait Scheduler: Send + Sync + fmt::Debug {
+    /// Has `job` run some time. Never waits for it.
+    fn spawn(&self, priority: Priority, job: Job);
+
+    /// Runs one waiting job on this thread, if this scheduler leaves that to its callers; `false` if it did not.
+    ///
+    /// Whoever waits for background work calls this until it returns `false` before going to sleep; under a
+    /// [`ManualScheduler`] nothing would ever happen otherwise.
+    fn run_waiting(&self) -> bool {
+        false
+    }
+}
