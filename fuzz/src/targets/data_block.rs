@@ -49,6 +49,12 @@ pub fn run(bytes: &[u8]) {
         assert!(whole);
         assert_eq!(walked, entries, "a written block reads as other entries");
     }
+    // Searched for the first time, the second, or with a directory.
+    for _ in 0..moves.len() % 3 {
+        let touched = block.touch();
+        assert!(touched.is_ok() || !whole, "a walk got through, a directory did not: {touched:?}");
+    }
+    assert!(block.memory_bytes() <= limit);
     let moves = Choices::new(moves);
     if whole {
         steer(&block, &order, internal_keys, &walked, moves.clone());

@@ -2,8 +2,8 @@
 
 use super::lines::Lines;
 use super::meta::Geometry;
-use super::path::{prefetch, prefetch_address};
 use super::{FilterImpl, FilterKind, FilterMeta, KeyHash, METADATA_LEN};
+use crate::util::prefetch::{prefetch, prefetch_address};
 
 /// A parsed filter block that owns its bytes.
 ///

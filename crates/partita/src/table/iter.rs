@@ -154,8 +154,9 @@ impl TableIter {
             return Ok(());
         }
         if let Some((_, block)) = &self.block {
-            self.data
-                .seek(block, &self.table.order, target)
+            block
+                .touch()
+                .and_then(|_| self.data.seek(block, &self.table.order, target))
                 .map_err(|error| place(&self.table, &self.block, error))?;
         }
         if self.data.is_valid() {

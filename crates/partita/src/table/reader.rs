@@ -140,6 +140,7 @@ impl TableReader {
     ) -> Result<Searched> {
         let block = self.data_block(handle, ctx)?;
         let place = |error| self.fetcher.place(error, handle, BlockRole::Data);
+        block.touch().map_err(place)?;
         let found = block.find(&self.order, target.user_key, target.packed()).map_err(place)?;
         Ok(match found {
             Found::Absent => Searched::Absent,

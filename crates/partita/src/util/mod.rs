@@ -1,6 +1,7 @@
-//! Tools that know nothing of databases: integer coding, checksums, hashes, compression.
+//! Tools that know nothing of databases: integer coding, checksums, hashes, compression, prefetching.
 
 pub mod checksum;
 pub mod coding;
 pub mod compression;
 pub mod hash;
+pub(crate) mod prefetch;

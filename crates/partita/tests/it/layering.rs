@@ -12,9 +12,9 @@ const LAYERS: &[&[&str]] =
 const UNSAFE_HOMES: &[&str] = &[
     "filter/bloom/",
     "filter/lines.rs",
-    "filter/path.rs",
     "filter/ribbon/",
     "util/compression/lz4.rs",
+    "util/prefetch.rs",
 ];
 
 fn layer_of(module: &str) -> Option<usize> {

@@ -177,6 +177,6 @@ pub(super) fn build(lines: &mut [Line], hashes: &[u64], probes: u8) -> [u8; 5] {
 #[inline]
 fn prefetch_line(lines: &[Line], line: usize) {
     if let Some(line) = lines.get(line) {
-        super::path::prefetch(&line.0, 0);
+        crate::util::prefetch::prefetch(&line.0, 0);
     }
 }

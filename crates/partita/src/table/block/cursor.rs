@@ -1,7 +1,8 @@
+use std::fmt;
 use std::ops::Range;
 
 use super::search::{Hit, Scan, Target};
-use super::{Block, Format, damaged_entry, overrun};
+use super::{Block, Format, KeyBuf, damaged_entry, overrun};
 use crate::error::Result;
 use crate::key::KeyOrder;
 
@@ -9,9 +10,9 @@ use crate::key::KeyOrder;
 ///
 /// The cursor holds no reference: each move names the block, which must be the same until the next `seek`. After an
 /// error or a move over either end it is not valid and stands nowhere.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BlockCursor<F: Format> {
-    key: Vec<u8>,
+    key: KeyBuf,
     valid: bool,
     /// Offset of the entry; its interval is `next_interval - 1`.
     at: usize,
@@ -31,14 +32,14 @@ pub struct BlockCursor<F: Format> {
 const BEHIND_LEN_MAX: usize = 256 * 1024;
 
 /// The entries of a restart interval before the cursor's, so that a walk backward decodes each interval once.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Behind<F: Format> {
     entries: Vec<Passed<F>>,
     /// Their keys, one after another.
     keys: Vec<u8>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Passed<F: Format> {
     key_at: usize,
     at: usize,
@@ -57,7 +58,7 @@ impl<F: Format> BlockCursor<F> {
     /// A cursor that stands nowhere.
     pub fn new() -> Self {
         Self {
-            key: Vec::new(),
+            key: KeyBuf::new(),
             valid: false,
             at: 0,
             value: 0..0,
@@ -129,12 +130,23 @@ impl<F: Format> BlockCursor<F> {
     /// * `order`: the order that the block was parsed with.
     pub fn seek(&mut self, block: &Block<F>, order: &KeyOrder, target: &[u8]) -> Result<()> {
         self.valid = false;
+        let target = block.target(target)?;
+        self.seek_to(block, order, target)
+    }
+
+    /// Moves to the first entry that is not before `target`.
+    pub(super) fn seek_to(
+        &mut self,
+        block: &Block<F>,
+        order: &KeyOrder,
+        target: Target<'_>,
+    ) -> Result<()> {
+        self.valid = false;
         if block.is_empty() {
             return Ok(());
         }
-        let split = block.target(target)?;
-        if block.directory.is_some() {
-            match block.scan_bytewise(block.interval_of(order, split), split)? {
+        if matches!(order, KeyOrder::Bytewise) {
+            match block.scan_bytewise(block.start_of(order, target)?, target)? {
                 Scan::Hit(hit) => {
                     self.land(block, hit, target);
                     return Ok(());
@@ -143,7 +155,7 @@ impl<F: Format> BlockCursor<F> {
                 Scan::NeedsKeys => {}
             }
         }
-        self.seek_walking(block, order, split)
+        self.seek_walking(block, order, target)
     }
 
     /// Moves to the last entry that is not behind `target`.
@@ -205,8 +217,7 @@ impl<F: Format> BlockCursor<F> {
         let Some(passed) = self.behind.entries.pop_if(|passed| passed.next == self.at) else {
             return false;
         };
-        self.key.clear();
-        self.key.extend_from_slice(&self.behind.keys[passed.key_at..]);
+        self.key.set(&self.behind.keys[passed.key_at..]);
         self.behind.keys.truncate(passed.key_at);
         self.at = passed.at;
         self.value = passed.value;
@@ -223,7 +234,7 @@ impl<F: Format> BlockCursor<F> {
         order: &KeyOrder,
         target: Target<'_>,
     ) -> Result<()> {
-        self.jump(block, block.interval_of(order, target));
+        self.jump(block, block.start_of(order, target)?.interval);
         loop {
             self.step(block)?;
             if !self.valid {
@@ -251,11 +262,10 @@ impl<F: Format> BlockCursor<F> {
     }
 
     /// Takes over a position found without putting keys together. The key starts like the target.
-    fn land(&mut self, block: &Block<F>, hit: Hit<F>, target: &[u8]) {
+    fn land(&mut self, block: &Block<F>, hit: Hit<F>, target: Target<'_>) {
         self.forget_passed();
-        self.key.clear();
-        self.key.extend_from_slice(&target[..hit.entry.shared]);
-        self.key.extend_from_slice(&block.bytes[hit.entry.key_at..hit.entry.key_end]);
+        self.key.set(&target.user_key[..hit.entry.shared]);
+        self.key.replace_tail(hit.entry.shared, &block.bytes[hit.entry.key_at..hit.entry.key_end]);
         self.valid = true;
         self.at = hit.at;
         self.value = hit.entry.value_at..hit.entry.value_end;
@@ -306,7 +316,7 @@ impl<F: Format> BlockCursor<F> {
             return Err(overrun(at, self.next_restart));
         }
         if at >= block.layout.keys_end {
-            return Ok(());
+            return block.check_all_passed(self.next_interval);
         }
         let restart = at == self.next_restart;
         if restart {
@@ -317,15 +327,29 @@ impl<F: Format> BlockCursor<F> {
             return Err(damaged_entry(at));
         };
         let own = &block.bytes[entry.key_at..entry.key_end];
-        if entry.shared > self.key.len() || entry.shared + own.len() < block.format.packed_len() {
+        let shared_max = if restart { 0 } else { self.key.len() };
+        if entry.shared > shared_max || entry.shared + own.len() < block.format.packed_len() {
             return Err(damaged_entry(at));
         }
-        self.key.truncate(entry.shared);
-        self.key.extend_from_slice(own);
+        self.key.replace_tail(entry.shared, own);
         self.at = at;
         self.value = entry.value_at..entry.value_end;
         self.next = entry.next;
         self.valid = true;
         Ok(())
+    }
+}
+
+/// Without the keys and values: they are the user's data, which is nothing for logs.
+impl<F: Format> fmt::Debug for BlockCursor<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("BlockCursor");
+        if self.valid {
+            out.field("interval", &self.next_interval.saturating_sub(1));
+            out.field("at", &self.at).field("key", &self.key).field("value_len", &self.value.len());
+        } else {
+            out.field("valid", &false);
+        }
+        out.finish_non_exhaustive()
     }
 }

@@ -1,11 +1,17 @@
 use std::ops::Range;
 
+use super::directory::{Lead, Start};
 use super::prefix::common_prefix_len;
 use super::{
     Block, BlockCursor, DataBlock, EntryAt, Format, IndexBlock, IndexValue, damaged_entry, overrun,
 };
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, PACKED_LEN};
+use crate::util::prefetch::prefetch;
+
+const CACHE_LINE_LEN: usize = 64;
+/// Cache lines that the entries of a usual interval take: sixteen of some twenty bytes.
+const PREFETCHED_LINES: usize = 5;
 
 /// What a data block says about a user key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,39 +73,59 @@ impl<F: Format> Block<F> {
     }
 
     /// The restart interval in which the first entry that is not before `target` is, or at whose end it would be.
-    pub(super) fn interval_of(&self, order: &KeyOrder, target: Target<'_>) -> usize {
-        let count = self.layout.restart_count;
-        let range = match &self.directory {
-            Some(directory) => directory.undecided(self.restart_user_key(0), target.user_key),
-            None => 0..count,
-        };
+    pub(super) fn start_of(&self, order: &KeyOrder, target: Target<'_>) -> Result<Start> {
+        let all = 0..self.layout.restart_count;
         // Matched outside of the loop, so that the built-in orders compare without a call.
-        let smaller = match order {
-            KeyOrder::Bytewise => {
-                self.restarts_before(range, |key| key.cmp(target.user_key), target)
-            }
+        let before = match order {
+            KeyOrder::Bytewise => return self.start_bytewise(target),
             KeyOrder::ReverseBytewise => {
-                self.restarts_before(range, |key| target.user_key.cmp(key), target)
+                self.restarts_before(all, 1, |key| target.user_key.cmp(key), target)
             }
             KeyOrder::Custom(comparator) => {
-                self.restarts_before(range, |key| comparator.compare(key, target.user_key), target)
+                self.restarts_before(all, 1, |key| comparator.compare(key, target.user_key), target)
             }
         };
-        smaller.saturating_sub(1)
+        Ok(self.start_at(before?.saturating_sub(1)))
     }
 
-    /// Number of restart points whose key is before the target, if it lies in `range`.
+    /// The same in bytewise order.
+    #[inline]
+    fn start_bytewise(&self, target: Target<'_>) -> Result<Start> {
+        let Some(directory) = self.directory.get() else {
+            let all = 0..self.layout.restart_count;
+            let before = self.restarts_before(all, 1, |key| key.cmp(target.user_key), target)?;
+            return Ok(self.start_at(before.saturating_sub(1)));
+        };
+        match directory.lead(&self.bytes, target.user_key) {
+            Lead::Start(start) => Ok(start),
+            Lead::Tied(tied) => {
+                let compare = |key: &[u8]| key.cmp(target.user_key);
+                let before = self.restarts_before(tied, directory.stride(), compare, target)?;
+                Ok(directory.start(before.saturating_sub(1)))
+            }
+        }
+    }
+
+    fn start_at(&self, interval: usize) -> Start {
+        Start { interval, at: self.restart(interval), end: None }
+    }
+
+    /// Number of restart points, of every `stride`th, whose key is before the target, if it lies in `range`.
     #[inline]
     fn restarts_before(
         &self,
         range: Range<usize>,
+        stride: usize,
         compare: impl Fn(&[u8]) -> std::cmp::Ordering,
         target: Target<'_>,
-    ) -> usize {
+    ) -> Result<usize> {
         let (mut low, mut high) = (range.start, range.end);
         while low < high {
             let middle = low + (high - low) / 2;
-            let key = self.restart_key(middle);
+            let Some(entry) = self.decode_restart(self.restart(middle * stride)) else {
+                return Err(self.damaged_restart(middle * stride));
+            };
+            let key = &self.bytes[entry.key_at..entry.key_end];
             let before = if self.format.packed_len() == 0 {
                 compare(key).is_lt()
             } else {
@@ -112,7 +138,7 @@ impl<F: Format> Block<F> {
                 high = middle;
             }
         }
-        low
+        Ok(low)
     }
 
     /// Walks from a restart interval to the first entry that is not before the target, in bytewise order.
@@ -121,11 +147,11 @@ impl<F: Format> Block<F> {
     /// before the target, has in common with it. A key that shares more than that with the previous key differs from
     /// the target in the same byte, so it is before the target too. A key that shares at most that starts like the
     /// target up to there, and only its own bytes need comparing.
-    pub(super) fn scan_bytewise(&self, interval: usize, target: Target<'_>) -> Result<Scan<F>> {
+    pub(super) fn scan_bytewise(&self, start: Start, target: Target<'_>) -> Result<Scan<F>> {
         let packed_len = self.format.packed_len();
+        let Start { mut at, interval: mut intervals_passed, mut end } = start;
+        self.prefetch_interval(at);
         let mut state = F::State::default();
-        let mut intervals_passed = interval;
-        let mut at = self.restart(interval);
         let mut next_restart = at;
         let mut matched = 0;
         let mut previous_len = 0;
@@ -136,11 +162,14 @@ impl<F: Format> Block<F> {
                     return Err(overrun(at, next_restart));
                 }
                 intervals_passed += 1;
-                next_restart = self.restart_or_end(intervals_passed);
+                next_restart = end.take().unwrap_or_else(|| self.restart_or_end(intervals_passed));
             }
             let Some(entry) = self.decode(at, restart, &mut state) else {
                 return Err(damaged_entry(at));
             };
+            if restart && entry.shared != 0 {
+                return Err(damaged_entry(at));
+            }
             let EntryAt { shared, key_at, key_end, .. } = entry;
             if shared > previous_len || key_end - key_at < packed_len {
                 return Ok(Scan::NeedsKeys);
@@ -168,7 +197,25 @@ impl<F: Format> Block<F> {
         if at > next_restart {
             return Err(overrun(at, next_restart));
         }
+        self.check_all_passed(intervals_passed)?;
         Ok(Scan::PastEnd)
+    }
+
+    /// At the end of the entries no restart point may be left over.
+    #[inline]
+    pub(super) fn check_all_passed(&self, intervals_passed: usize) -> Result<()> {
+        if intervals_passed < self.layout.restart_count {
+            return Err(self.damaged_restart(intervals_passed));
+        }
+        Ok(())
+    }
+
+    /// Asks for the memory of an interval behind its first cache line, which is needed at once.
+    #[inline]
+    fn prefetch_interval(&self, at: usize) {
+        for line in 1..PREFETCHED_LINES {
+            prefetch(&self.bytes, at + line * CACHE_LINE_LEN);
+        }
     }
 
     /// Offset of restart point `index`, or where the entries end if there are no more.
@@ -187,8 +234,8 @@ impl DataBlock {
             return Ok(Found::PastEnd);
         }
         let target = Target { user_key, packed };
-        if self.directory.is_some() {
-            match self.scan_bytewise(self.interval_of(order, target), target)? {
+        if matches!(order, KeyOrder::Bytewise) {
+            match self.scan_bytewise(self.start_bytewise(target)?, target)? {
                 Scan::Hit(hit) if hit.same_user_key => {
                     let key = &self.bytes[hit.entry.key_at..hit.entry.key_end];
                     let value = hit.entry.value_at..hit.entry.value_end;
@@ -233,8 +280,8 @@ impl IndexBlock {
             return Ok(None);
         }
         let target = Target { user_key, packed };
-        if self.directory.is_some() {
-            match self.scan_bytewise(self.interval_of(order, target), target)? {
+        if matches!(order, KeyOrder::Bytewise) {
+            match self.scan_bytewise(self.start_bytewise(target)?, target)? {
                 Scan::Hit(hit) => return Ok(Some((hit.state, hit.same_user_key))),
                 Scan::PastEnd => return Ok(None),
                 Scan::NeedsKeys => {}

@@ -107,10 +107,14 @@ proptest! {
         probes in internal_keys(),
         shape in shapes(),
         reverse in any::<bool>(),
+        touches in 0..3,
     ) {
         let order = if reverse { KeyOrder::ReverseBytewise } else { KeyOrder::Bytewise };
         sort(&mut entries, &order);
         let block = DataBlock::parse_data(build(&entries, shape), &order).unwrap();
+        for _ in 0..touches {
+            block.touch().unwrap();
+        }
         prop_assert_eq!(block.has_hash_index(), shape.hash_index);
         let mut cursor = BlockCursor::new();
 
@@ -172,10 +176,15 @@ proptest! {
             bytes[place] = byte;
         }
         if let Ok(block) = DataBlock::parse_data(bytes.clone(), &KeyOrder::Bytewise) {
-            exercise(&block, &entries);
-            for (key, _) in &entries {
-                let key = InternalKey::decode(key).unwrap();
-                let _ = block.find(&KeyOrder::Bytewise, key.user_key, key.packed());
+            for _ in 0..2 {
+                exercise(&block, &entries);
+                for (key, _) in &entries {
+                    let key = InternalKey::decode(key).unwrap();
+                    let _ = block.find(&KeyOrder::Bytewise, key.user_key, key.packed());
+                }
+                let touched = block.touch().and(block.touch());
+                // What a whole walk passes over is sound.
+                prop_assert!(touched.is_ok() || block.for_each(|_| Ok(())).is_err());
             }
         }
         let format = IndexFormat { user_keys: index.0, delta_values: index.1, first_keys: index.2 };
@@ -302,16 +311,80 @@ fn an_entry_that_swallows_the_restart_points_left_is_damage_to_every_move() {
 #[test]
 fn restart_points_must_be_whole_entries_in_ascending_places() {
     let key = |n: u8| InternalKey::new(&[n], SeqNo::ZERO, ValueType::Value).encode();
-    let entries: Vec<_> = (0..4).map(|n| (key(n), vec![n])).collect();
+    let entries: Vec<_> = (0..8).map(|n| (key(n), vec![n])).collect();
     let shape = Shape { interval: 2, delta_keys: true, separated: false, hash_index: false };
     let good = build(&entries, shape);
-    let first_restart = good.len() - 12;
-    for (at, value) in [(first_restart, 1), (first_restart + 4, 0), (first_restart + 4, 14)] {
+    let restarts = good.len() - 20;
+    // In the place of another, inside of an entry, behind a whole entry that is no restart point, behind the entries.
+    for (number, value) in [(0, 1), (1, 0), (1, 14), (2, 13), (3, 200)] {
         let mut bad = good.clone();
-        bad[at] = value;
-        let error = DataBlock::parse_data(bad, &KeyOrder::Bytewise).unwrap_err();
-        assert!(error.message().contains("restart point"), "{error}");
+        bad[restarts + 4 * number] = value;
+        let refused = |error: Error| {
+            let message = error.message();
+            assert!(message.contains("restart point") || message.contains("entry at"), "{error}");
+        };
+        let block = match DataBlock::parse_data(bad.clone(), &KeyOrder::Bytewise) {
+            Ok(block) => block,
+            Err(error) => {
+                assert_eq!(number, 0);
+                refused(error);
+                continue;
+            }
+        };
+        assert_ne!(number, 0);
+        refused(block.for_each(|_| Ok(())).unwrap_err());
+        let mut cursor = BlockCursor::new();
+        let mut moved = cursor.seek_to_last(&block);
+        while moved.is_ok() && cursor.is_valid() {
+            moved = cursor.prev(&block);
+        }
+        refused(moved.unwrap_err());
+        assert_eq!(block.touch().unwrap(), 0);
+        refused(block.touch().unwrap_err());
+        refused(DataBlock::parse_meta(bad).unwrap_err());
     }
+}
+
+#[test]
+fn the_second_search_builds_the_directory_and_says_what_it_takes() {
+    let key = |n: u8| InternalKey::new(&[n], SeqNo::ZERO, ValueType::Value).encode();
+    let entries: Vec<_> = (0..100).map(|n| (key(n), vec![n])).collect();
+    let shape = Shape { interval: 16, delta_keys: true, separated: false, hash_index: false };
+    let block = DataBlock::parse_data(build(&entries, shape), &KeyOrder::Bytewise).unwrap();
+    let before = block.memory_bytes();
+    assert_eq!((block.touch().unwrap(), block.directory_bytes()), (0, 0));
+    // Seven restart points: a line of the top and two groups.
+    assert_eq!(block.touch().unwrap(), 3 * 64);
+    assert_eq!(block.directory_bytes(), 3 * 64);
+    assert_eq!(block.memory_bytes(), before + 3 * 64);
+    assert_eq!(block.touch().unwrap(), 0);
+
+    // Walks do not need it, and neither do few restart points or other orders.
+    let other = DataBlock::parse_data(build(&entries, shape), &KeyOrder::Bytewise).unwrap();
+    other.for_each(|_| Ok(())).unwrap();
+    assert_eq!(other.directory_bytes(), 0);
+    let few = DataBlock::parse_data(build(&entries[..48], shape), &KeyOrder::Bytewise).unwrap();
+    let reverse: Vec<_> = entries.iter().rev().cloned().collect();
+    let reverse =
+        DataBlock::parse_data(build(&reverse, shape), &KeyOrder::ReverseBytewise).unwrap();
+    for block in [few, reverse] {
+        for _ in 0..3 {
+            assert_eq!(block.touch().unwrap(), 0);
+        }
+        assert_eq!(block.directory_bytes(), 0);
+    }
+}
+
+#[test]
+fn a_cursor_shows_no_keys_in_debug_output() {
+    let mut bytes = vec![0, 3, 1, b'k', b'e', b'y', b'v'];
+    bytes.extend_from_slice(&[0, 0, 0, 0, 1, 0, 0, 0]);
+    let block = DataBlock::parse_meta(bytes).unwrap();
+    let mut cursor = BlockCursor::new();
+    assert_eq!(format!("{cursor:?}"), "BlockCursor { valid: false, .. }");
+    cursor.seek_to_first(&block).unwrap();
+    let expected = "BlockCursor { interval: 0, at: 0, key: KeyBuf(3 bytes), value_len: 1, .. }";
+    assert_eq!(format!("{cursor:?}"), expected);
 }
 
 /// Index entries: (key, handle, first key).
