@@ -6,6 +6,8 @@
 //! | [`contender`] | one engine's filters, built and asked in loops that are timed |
 //! | [`rocks_filters`] | RocksDB's filters, compiled plainly or with AVX2, as a contender |
 //! | [`partita_filters`] | Partita's filters as a contender |
+//! | [`budget_engines`] | both engines in the budget benchmark |
+//! | [`rocks_budget`] | RocksDB's databases under a budget of memory |
 //! | [`sst_reader`] | single tables through RocksDB's `SstFileReader` |
 //! | [`workload`] | the keys and queries that all contenders get |
 //! | [`samples`] | measurements in turns, and their medians |
@@ -17,10 +19,12 @@
 // Linked for their symbols, which `sst_reader` uses.
 use partita_compat_rocks as _;
 
+pub mod budget_engines;
 pub mod compare;
 pub mod contender;
 pub mod partita_filters;
 pub mod partita_table;
+pub mod rocks_budget;
 pub mod rocks_filters;
 pub mod rocks_table;
 pub mod rows;

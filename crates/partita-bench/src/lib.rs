@@ -4,5 +4,6 @@
 //! one run compare the engines and nothing else.
 #![forbid(unsafe_code)]
 
+pub mod budget;
 pub mod clock;
 pub mod filter_bench;

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`sst`] | `partita sst …`: tools for single tables |
+//! | [`budget_bench`] | `partita budget-bench` |
 //! | [`filter_bench`] | `partita filter-bench` |
 //! | [`inputs`] | which files the command line names |
 //! | [`outcome`] | what the exit code says |
@@ -13,6 +14,7 @@
 //! | [`units`] | sizes and times as text |
 #![forbid(unsafe_code)]
 
+mod budget_bench;
 mod columns;
 mod escape;
 mod filter_bench;
@@ -40,12 +42,14 @@ enum Command {
     /// Look into SST files, check them and rewrite them.
     #[command(subcommand)]
     Sst(sst::Command),
+    BudgetBench(budget_bench::BudgetBench),
     FilterBench(filter_bench::FilterBench),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Sst(command) => command.run(),
+        Command::BudgetBench(command) => command.run(),
         Command::FilterBench(command) => command.run(),
     };
     output::exit_code(result)
