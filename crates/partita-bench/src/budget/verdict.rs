@@ -210,3 +210,115 @@ fn counting(paired: &Paired) -> Option<Verdict> {
 fn budget(cell: &Cell) -> String {
     format!("{:.0} MiB", cell.id.budget_bytes as f64 / MIB)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::cell::CellId;
+    use crate::budget::engine::PerRole;
+
+    fn cell(engine: &str, layout: Layout, mib: u64, gets_per_second: f64) -> Cell {
+        let budget_bytes = mib << 20;
+        Cell {
+            id: CellId { engine: engine.to_owned(), layout, shape: Shape::Run, budget_bytes },
+            gets_per_second,
+            cpu_us_per_get: 1e6 / gets_per_second,
+            reads_per_get: PerRole::default(),
+            bytes_per_get: PerRole::default(),
+            hit_rate: PerRole::default(),
+            charged_bytes: PerRole::default(),
+            resident_base_bytes: 0,
+            resident_bytes: budget_bytes,
+            resident_peak_bytes: budget_bytes,
+            warm_up_gets: 0,
+            settled: true,
+        }
+    }
+
+    fn paired(rounds: &[(&str, f64)]) -> Paired {
+        Paired {
+            shape: Shape::Run,
+            names: rounds.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            cpu_us: rounds.iter().map(|(_, us)| vec![*us; 3]).collect(),
+        }
+    }
+
+    /// The one verdict whose criterion contains `part`.
+    fn verdict(verdicts: &[Verdict], part: &str) -> Verdict {
+        let mut found = verdicts.iter().filter(|verdict| verdict.criterion.contains(part));
+        let first = found.next().unwrap_or_else(|| panic!("no {part:?} in {verdicts:?}"));
+        assert!(found.next().is_none(), "{part:?} twice in {verdicts:?}");
+        first.clone()
+    }
+
+    #[test]
+    fn full_files_are_held_against_the_better_cache_on_partitioned_files() {
+        let mut cells = vec![
+            cell(PARTITA, Layout::Full, 8, 100.0),
+            cell("slow", Layout::Partitioned, 8, 50.0),
+            cell("fast", Layout::Partitioned, 8, 99.0),
+            cell("fast", Layout::Full, 8, 500.0),
+            cell(PARTITA, Layout::Full, 16, 200.0),
+            cell("fast", Layout::Partitioned, 16, 100.0),
+        ];
+        let judged = verdict(&judge(&cells, &[]), "no budget slower");
+        assert!(judged.met && judged.figure.contains("1.01") && judged.figure.contains("8 MiB"));
+        cells[2].gets_per_second = 101.0;
+        assert!(!verdict(&judge(&cells, &[]), "no budget slower").met);
+    }
+
+    #[test]
+    fn steps_are_taken_between_neighbouring_budgets_in_order() {
+        let judge_all = |speeds: [f64; 3]| {
+            let cells: Vec<_> = [32, 8, 16]
+                .into_iter()
+                .zip(speeds)
+                .map(|(mib, speed)| cell(PARTITA, Layout::Full, mib, speed))
+                .collect();
+            let judged = judge(&cells, &[]);
+            (verdict(&judged, "no step").met, verdict(&judged, "never falling").met)
+        };
+        assert_eq!(judge_all([400.0, 100.0, 200.0]), (true, true));
+        assert_eq!(judge_all([510.0, 100.0, 200.0]), (false, true));
+        assert_eq!(judge_all([170.0, 100.0, 200.0]), (true, false));
+        assert_eq!(judge_all([185.0, 100.0, 200.0]), (true, true), "within the noise");
+    }
+
+    #[test]
+    fn filter_bytes_and_resident_memory_are_judged_by_the_worst_cell() {
+        let mut cells: Vec<_> =
+            [8, 16].map(|mib| cell(PARTITA, Layout::Full, mib, 100.0)).into_iter().collect();
+        cells[1].bytes_per_get.filter = 8_193.0;
+        cells[0].resident_peak_bytes = 73 << 20; // the limit is 72.8 MiB
+        let judged = judge(&cells, &[]);
+        assert!(!verdict(&judged, "filter bytes").met);
+        assert!(!verdict(&judged, "resident").met);
+        cells[1].bytes_per_get.filter = 8_192.0;
+        cells[0].resident_peak_bytes = 72 << 20;
+        let judged = judge(&cells, &[]);
+        assert!(verdict(&judged, "filter bytes").met);
+        assert!(verdict(&judged, "resident").met);
+    }
+
+    #[test]
+    fn in_memory_the_opponent_is_the_fastest_whichever_its_layout() {
+        let mut rounds = [
+            ("partita, full", 1.0),
+            ("partita, full, counting", 1.019),
+            ("partita, partitioned", 1.009),
+            ("rocks-lru, full", 4.0),
+            ("rocks-lru, partitioned", 2.1),
+        ];
+        let judged = judge(&[], &[paired(&rounds)]);
+        assert!(verdict(&judged, "within 1 %").met);
+        assert!(verdict(&judged, "counters").met);
+        assert!(verdict(&judged, ", full: in memory").figure.starts_with("2.10 times"));
+        assert!(verdict(&judged, ", partitioned: in memory").met);
+        rounds[1].1 = 1.021;
+        rounds[2].1 = 1.1;
+        let judged = judge(&[], &[paired(&rounds)]);
+        assert!(!verdict(&judged, "within 1 %").met);
+        assert!(!verdict(&judged, "counters").met);
+        assert!(!verdict(&judged, ", partitioned: in memory").met);
+    }
+}
