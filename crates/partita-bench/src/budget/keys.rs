@@ -106,7 +106,7 @@ impl Keyspace {
         let number = entry * self.ledgers + ledger;
         let position =
             number * ENTRY_BYTES + (number.wrapping_mul(GOLDEN) >> 32) % (ENTRY_BYTES - 100);
-        (position >> 30 << 32) | (position & ((1 << 30) - 1))
+        ((position >> 30) << 32) | (position & ((1 << 30) - 1))
     }
 
     /// Entries of the range of every ledger as a bookie flushes them: in batches of some entries of all ledgers, sorted.
@@ -156,7 +156,7 @@ pub struct KeyStream {
 impl KeyStream {
     /// * `seed`: two streams of different seeds have nothing in common.
     pub fn new(keyspace: Keyspace, mix: Mix, seed: u64) -> Self {
-        let mut spread = GOLDEN % keyspace.len() | 1;
+        let mut spread = (GOLDEN % keyspace.len()) | 1;
         while greatest_common_divisor(spread, keyspace.len()) != 1 {
             spread += 2;
         }
