@@ -8,6 +8,8 @@
 //! | [`table`] | SST files: reading, writing, iterating |
 //! | [`iter`] | what every iterator over internal keys can do |
 //! | [`filter`] | Bloom and Ribbon filters: bits only |
+//! | [`wal`] | log records: the write-ahead log and the manifest |
+//! | [`batch`] | write batches, byte for byte as RocksDB has them |
 //! | [`io`] | the seams to the outside: files, clock, threads |
 //! | [`options`] | how tables are written and read |
 //! | [`key`] | internal keys, sequence numbers, comparators |
@@ -16,6 +18,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine as it is"))]
 
+pub mod batch;
 pub mod error;
 pub mod filter;
 pub mod io;
@@ -24,6 +27,7 @@ pub mod key;
 pub mod options;
 pub mod table;
 pub mod util;
+pub mod wal;
 
 pub use error::{Error, ErrorKind, Result};
 

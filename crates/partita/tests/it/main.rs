@@ -14,3 +14,4 @@ mod survey;
 mod table_damage;
 mod table_refusals;
 mod variants;
+mod wal;
