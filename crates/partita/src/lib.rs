@@ -11,7 +11,7 @@
 //! | [`wal`] | log records: the write-ahead log and the manifest |
 //! | [`batch`] | write batches, byte for byte as RocksDB has them |
 //! | [`io`] | the seams to the outside: files, clock, threads |
-//! | [`options`] | how tables are written and read |
+//! | [`options`] | settings of databases, column families and tables; options files |
 //! | [`key`] | internal keys, sequence numbers, comparators |
 //! | [`util`] | integer coding, checksums, hashes, compression |
 //! | [`error`] | one error type that names file, offset and cause |

@@ -1,23 +1,23 @@
 //! Options in RocksDB's own words: `block_size=4096;filter_policy=bloomfilter:10:false`.
 
-use super::value::Given;
-use super::{DataBlockIndex, FilterLayout, IndexShortening, IndexType, TableOptions};
-use crate::error::{Error, ErrorKind, Result};
-use crate::filter::FilterPolicy;
+use super::TableOptions;
+use super::known::Ignored;
+use super::nested::split_outside_braces;
+use super::spec::OptionGroup as _;
+use super::value::{Given, OptionValue as _};
+use crate::error::{Error, Result};
 use crate::key::PrefixExtractor;
-use crate::util::checksum::ChecksumType;
-use crate::util::compression::CompressionType;
 
-/// RocksDB's default for `data_block_hash_table_util_ratio`.
-const HASH_UTIL_RATIO: f64 = 0.75;
+/// The only kind of table.
+const FACTORY: &str = "BlockBasedTable";
 
 impl TableOptions {
     /// Changes the options that `text` names, in RocksDB's option string form.
     ///
     /// Options of the table and those of the column family that shape a file are known under RocksDB's names, alone or
     /// within `block_based_table_factory={…}` and `compression_opts={…}`. The last of equal names counts; apart from
-    /// that the order means nothing, as in RocksDB, whose versions list options in different orders.
-    /// `optimize_filters_for_memory` is accepted and has no effect: filters are sized exactly.
+    /// that the order means nothing, as in RocksDB, whose versions list options in different orders. Options on which
+    /// nothing acts, such as `optimize_filters_for_memory`, are accepted and kept.
     ///
     /// * Errors: `InvalidArgument` for an unknown option or a value that is not one of its own, quoted beside what is
     ///   expected. The combination is judged by [`TableOptions::validate`].
@@ -33,221 +33,93 @@ impl TableOptions {
     /// # Ok::<(), partita::Error>(())
     /// ```
     pub fn apply(&mut self, text: &str) -> Result<()> {
-        let mut named = Vec::new();
-        for option in split_outside_braces(text) {
-            named.push(Given::split(option).ok_or_else(|| {
-                Error::invalid_argument(format!(
-                    "option \"{option}\" has no value, expected {option}=VALUE"
-                ))
-            })?);
-        }
-        named.sort_by_key(|given| refines_another(given.name));
-        named.into_iter().try_for_each(|given| self.apply_one(given))
-    }
-
-    /// The table's options in braces, or the only factory there is by its name alone.
-    fn apply_factory(&mut self, given: Given<'_>) -> Result<()> {
-        match given.unbraced() {
-            // A factory within a factory means nothing, and must not nest without end.
-            Some(options) if options.contains("table_factory") => {
-                Err(given.refused("options of the table"))
-            }
-            Some(options) => self.apply(options),
-            None if given.value == "BlockBasedTable" => Ok(()),
-            None => Err(given.refused("options in braces, or BlockBasedTable")),
-        }
-    }
-
-    fn apply_one(&mut self, given: Given<'_>) -> Result<()> {
-        match given.name {
-            "block_based_table_factory" | "table_factory" => return self.apply_factory(given),
-            "compression_opts" => {
-                let braced = given.unbraced();
-                return self.apply_compression(braced.ok_or_else(|| {
-                    given.refused("options in braces such as {level=9;max_dict_bytes=16384}")
-                })?);
-            }
-            "format_version" => self.format_version = given.number(5)?,
-            "checksum" => {
-                self.checksum =
-                    given.one_of(ChecksumType::ALL.map(|kind| (kind.as_str(), kind)))?;
-            }
-            "block_size" => self.block_size = given.bytes()?,
-            "block_size_deviation" => self.block_size_deviation = given.number(10)?,
-            "block_restart_interval" => {
-                self.block_restart_interval = given.number(16)?;
-            }
-            "use_delta_encoding" => self.use_delta_encoding = given.switch()?,
-            "data_block_index_type" => {
-                let hash = match self.data_block_index {
-                    DataBlockIndex::BinarySearch => {
-                        DataBlockIndex::BinaryAndHash { util_ratio: HASH_UTIL_RATIO }
-                    }
-                    hash => hash,
-                };
-                self.data_block_index = given.one_of([
-                    ("kDataBlockBinarySearch", DataBlockIndex::BinarySearch),
-                    ("kDataBlockBinaryAndHash", hash),
-                ])?;
-            }
-            "data_block_hash_table_util_ratio" => {
-                let ratio = given.number(HASH_UTIL_RATIO)?;
-                if let DataBlockIndex::BinaryAndHash { util_ratio } = &mut self.data_block_index {
-                    *util_ratio = ratio;
-                }
-            }
-            "separate_key_value_in_data_block" => {
-                self.separate_key_value_in_data_block = given.switch()?;
-            }
-            "block_align" => self.block_align = given.switch()?,
-            "super_block_alignment_size" => {
-                self.super_block_alignment_size = given.bytes()?;
-            }
-            "super_block_alignment_space_overhead_ratio" => {
-                self.super_block_alignment_space_overhead_ratio = given.number(128)?;
-            }
-            "compression" => self.compression.kind = compression_type(given)?,
-            "optimize_filters_for_memory" => drop(given.switch()?),
-            _ => return self.apply_index_or_filter(given),
-        }
-        Ok(())
-    }
-
-    fn apply_index_or_filter(&mut self, given: Given<'_>) -> Result<()> {
-        match given.name {
-            "index_type" => {
-                self.index_type = given.one_of(IndexType::ALL.map(|kind| (kind.as_str(), kind)))?;
-            }
-            "index_block_restart_interval" => {
-                self.index_block_restart_interval = given.number(1)?;
-            }
-            "index_shortening" => {
-                self.index_shortening = given.one_of([
-                    ("kNoShortening", IndexShortening::None),
-                    ("kShortenSeparators", IndexShortening::Separators),
-                    ("kShortenSeparatorsAndSuccessor", IndexShortening::SeparatorsAndSuccessor),
-                ])?;
-            }
-            "metadata_block_size" => self.metadata_block_size = given.bytes()?,
-            "enable_index_compression" => {
-                self.enable_index_compression = given.switch()?;
-            }
-            "filter_policy" => self.filter_policy = FilterPolicy::parse(given.value)?,
-            "partition_filters" => {
-                let partitioned = match self.filter_layout {
-                    FilterLayout::Full => FilterLayout::Partitioned,
-                    partitioned => partitioned,
-                };
-                let on = given.switch()?;
-                self.filter_layout = if on { partitioned } else { FilterLayout::Full };
-            }
-            "decouple_partitioned_filters" => {
-                let on = given.switch()?;
-                if self.filter_layout != FilterLayout::Full {
-                    self.filter_layout = match on {
-                        true => FilterLayout::Partitioned,
-                        false => FilterLayout::PartitionedWithIndex,
-                    };
-                }
-            }
-            "whole_key_filtering" => self.whole_key_filtering = given.switch()?,
-            "prefix_extractor" => {
-                self.prefix_extractor = prefix_extractor(given.value).ok_or_else(|| {
-                    given.refused("fixed:N, capped:N, rocksdb.FixedPrefix.N or nullptr")
-                })?;
-            }
-            name => {
-                return Err(Error::invalid_argument(format!("unknown table option \"{name}\"")));
-            }
-        }
-        Ok(())
-    }
-
-    fn apply_compression(&mut self, text: &str) -> Result<()> {
-        let compression = &mut self.compression;
-        for option in split_outside_braces(text) {
-            let unknown = || {
-                Error::invalid_argument(format!(
-                    "compression_opts cannot hold \"{option}\", expected level, max_dict_bytes, \
-                     zstd_max_train_bytes, max_dict_buffer_bytes or max_compressed_bytes_per_kb, =NUMBER each"
-                ))
-            };
-            let given = Given::split(option).ok_or_else(unknown)?;
+        for given in in_order(text)? {
             match given.name {
-                "level" => compression.level = given.number(3)?,
-                "max_dict_bytes" => compression.max_dict_bytes = given.bytes()?,
-                "zstd_max_train_bytes" => {
-                    compression.zstd_max_train_bytes = given.bytes()?;
-                }
-                "max_dict_buffer_bytes" => {
-                    // 0 means the size of the file there, which is not known here.
-                    let bytes: usize = given.bytes()?;
-                    if bytes > 0 {
-                        compression.max_dict_buffer_bytes = bytes;
-                    }
-                }
-                "max_compressed_bytes_per_kb" => {
-                    compression.max_compressed_bytes_per_kb = given.number(896)?;
-                }
-                // What the file does not show: threads, and settings that have one value here.
-                "window_bits"
-                | "strategy"
-                | "parallel_threads"
-                | "enabled"
-                | "use_zstd_dict_trainer"
-                | "checksum" => {}
-                _ => return Err(unknown()),
+                "block_based_table_factory" | "table_factory" => self.assign_factory(given)?,
+                "compression" => self.compression.kind.assign(given)?,
+                "compression_opts" => self.compression.assign(given)?,
+                "prefix_extractor" => self.prefix_extractor = prefix_extractor(given)?,
+                _ => self.assign_own(given)?,
             }
         }
         Ok(())
     }
+
+    /// The table's options in braces, or the only factory there is by its name alone. Factories do not nest.
+    pub(super) fn assign_factory(&mut self, given: Given<'_>) -> Result<()> {
+        let Some(options) = given.unbraced() else {
+            return check_factory(given);
+        };
+        for option in in_order(options)? {
+            match option.name {
+                "id" => check_factory(option)?,
+                _ => self.assign_own(option)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn assign_own(&mut self, given: Given<'_>) -> Result<()> {
+        if Self::row(given.name).is_some() {
+            return self.assign_option(given);
+        }
+        match Ignored::of_table(given.name) {
+            Some(_) => Ok(()),
+            None => {
+                Err(Error::invalid_argument(format!("unknown table option \"{}\"", given.name)))
+            }
+        }
+    }
+}
+
+/// Checks that the value names the factory that there is.
+fn check_factory(given: Given<'_>) -> Result<()> {
+    match given.value {
+        FACTORY => Ok(()),
+        "PlainTable" | "CuckooTable" | "AdaptiveTable" => Err(Error::not_supported(format!(
+            "{}={}: tables are of the kind {FACTORY}",
+            given.name, given.value
+        ))),
+        _ => Err(given.refused(format_args!("options in braces, or {FACTORY}"))),
+    }
+}
+
+/// The options of a text in the order in which they have to be applied.
+fn in_order(text: &str) -> Result<Vec<Given<'_>>> {
+    let mut options = split_outside_braces(text).map(Given::of).collect::<Result<Vec<_>>>()?;
+    options.sort_by_key(|given| refines_another(given.name));
+    Ok(options)
 }
 
 /// Whether an option says more about what another one chooses, and so has to be applied after it.
-fn refines_another(name: &str) -> bool {
+pub(super) fn refines_another(name: &str) -> bool {
     matches!(name, "data_block_hash_table_util_ratio" | "decouple_partitioned_filters")
 }
 
-/// Splits at semicolons; those within braces belong to a value.
-fn split_outside_braces(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0usize;
-    let parts = text.split(move |c| {
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ';' && depth == 0
-    });
-    parts.map(str::trim).filter(|part| !part.is_empty())
-}
-
-/// An algorithm that is known, but not had here, keeps its own error.
-fn compression_type(given: Given<'_>) -> Result<CompressionType> {
-    given.value.parse().map_err(|error: Error| match error.kind() {
-        ErrorKind::InvalidArgument => {
-            let names = CompressionType::ALL.map(CompressionType::options_name);
-            given.refused(format_args!("one of {}", names.join(", ")))
-        }
-        _ => error,
-    })
-}
-
 /// `nullptr`, a name as files record it, or the short forms `fixed:8` and `capped:8`.
-fn prefix_extractor(value: &str) -> Option<Option<PrefixExtractor>> {
+pub(super) fn prefix_extractor(given: Given<'_>) -> Result<Option<PrefixExtractor>> {
+    let value = given.value;
     if value == "nullptr" || value.is_empty() {
-        return Some(None);
+        return Ok(None);
     }
     let long = value
         .strip_prefix("fixed:")
         .map(|len| format!("rocksdb.FixedPrefix.{len}"))
         .or_else(|| Some(format!("rocksdb.CappedPrefix.{}", value.strip_prefix("capped:")?)));
-    PrefixExtractor::builtin(long.as_deref().unwrap_or(value)).map(Some)
+    match PrefixExtractor::builtin(long.as_deref().unwrap_or(value)) {
+        Some(extractor) => Ok(Some(extractor)),
+        None => Err(given.refused("fixed:N, capped:N, rocksdb.FixedPrefix.N or nullptr")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{DataBlockIndex, FilterLayout, IndexShortening, IndexType};
     use super::*;
+    use crate::error::ErrorKind;
+    use crate::filter::FilterPolicy;
+    use crate::util::checksum::ChecksumType;
+    use crate::util::compression::CompressionType;
 
     fn applied(text: &str) -> TableOptions {
         let mut options = TableOptions::rocksdb_defaults();
@@ -349,15 +221,19 @@ mod tests {
         for (text, quoted, expected) in [
             ("blok_size=1", "\"blok_size\"", "unknown"),
             ("block_size", "\"block_size\"", "block_size=VALUE"),
-            ("block_size=64K", "\"64K\"", "a number of bytes such as 65536"),
-            ("format_version=new", "\"new\"", "a number such as 5"),
+            ("block_size=64Q", "\"64Q\"", "a number from 0 to 18446744073709551615"),
+            ("format_version=new", "\"new\"", "a number from 0 to 4294967295"),
             ("data_block_hash_table_util_ratio=x", "\"x\"", "a number such as 0.75"),
             ("checksum=kMD5", "\"kMD5\"", "kNoChecksum, kCRC32c, kxxHash, kxxHash64, kXXH3"),
             ("compression=kMiddling", "\"kMiddling\"", "kLZ4HCCompression, kZSTD"),
-            ("compression_opts=7", "\"7\"", "{level=9;"),
-            ("compression_opts={lavel=7}", "\"lavel=7\"", "expected level, max_dict_bytes"),
-            ("compression_opts={level=high}", "\"high\"", "a number such as 3"),
-            ("compression_opts={max_dict_bytes=1K}", "\"1K\"", "a number of bytes"),
+            ("compression_opts=7", "\"7\"", "{name=value;"),
+            ("compression_opts={lavel=7}", "\"lavel\"", "expected level, max_dict_bytes"),
+            (
+                "compression_opts={level=high}",
+                "\"high\"",
+                "a number from -2147483648 to 2147483647",
+            ),
+            ("compression_opts={max_dict_bytes=1.5}", "\"1.5\"", "a number from 0"),
             ("index_type=kBest", "\"kBest\"", "kBinarySearch, kHashSearch, kTwoLevelIndexSearch"),
             ("index_shortening=no", "\"no\"", "kNoShortening, kShortenSeparators, "),
             ("data_block_index_type=x", "\"x\"", "kDataBlockBinarySearch, kDataBlockBinaryAndHash"),

@@ -7,6 +7,8 @@ mod golden_tables;
 mod hostile;
 mod layering;
 mod open_reads;
+mod options_files;
+mod options_reference;
 mod public_reports;
 mod random_questions;
 mod rebuild;
