@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`sst`] | `partita sst …`: tools for single tables |
+//! | [`db`] | `partita db …`: tools for databases |
 //! | [`budget_bench`] | `partita budget-bench` |
 //! | [`filter_bench`] | `partita filter-bench` |
 //! | [`inputs`] | which files the command line names |
@@ -16,6 +17,7 @@
 
 mod budget_bench;
 mod columns;
+mod db;
 mod escape;
 mod filter_bench;
 mod inputs;
@@ -43,6 +45,9 @@ enum Command {
     #[command(subcommand)]
     Sst(sst::Command),
     BudgetBench(budget_bench::BudgetBench),
+    /// Look into databases.
+    #[command(subcommand)]
+    Db(db::Command),
     FilterBench(filter_bench::FilterBench),
 }
 
@@ -50,6 +55,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Sst(command) => command.run(),
         Command::BudgetBench(command) => command.run(),
+        Command::Db(command) => command.run(),
         Command::FilterBench(command) => command.run(),
     };
     output::exit_code(result)

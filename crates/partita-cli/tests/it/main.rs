@@ -1,5 +1,6 @@
 //! The `partita` binary on real tables: golden databases written by RocksDB.
 
+mod options;
 mod pipes;
 mod rewrite;
 mod run;
