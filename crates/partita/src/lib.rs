@@ -10,6 +10,7 @@
 //! | [`filter`] | Bloom and Ribbon filters: bits only |
 //! | [`wal`] | log records: the write-ahead log and the manifest |
 //! | [`batch`] | write batches, byte for byte as RocksDB has them |
+//! | [`cache`] | one budget of memory for blocks, pieces and all else |
 //! | [`io`] | the seams to the outside: files, clock, threads |
 //! | [`options`] | settings of databases, column families and tables; options files |
 //! | [`key`] | internal keys, sequence numbers, comparators |
@@ -19,6 +20,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine as it is"))]
 
 pub mod batch;
+pub mod cache;
 pub mod error;
 pub mod filter;
 pub mod io;

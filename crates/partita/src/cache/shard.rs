@@ -1,0 +1,122 @@
+//! A shard: one lock, and the queues of the entries that fall to it.
+//!
+//! Sharding divides the lock and nothing else. What must leave is decided over all shards (`evict.rs`), which takes it
+//! from one shard after the other; no shard has a capacity.
+//!
+//! # What the lock protects
+//!
+//! An entry's link, its place in the queues and its bit `LINKED` change together, under the lock of the shard to which
+//! its home and place in the home hash. So:
+//!
+//! 1. Under the lock, a link leads to an entry if and only if the entry stands in a queue of this shard.
+//! 2. Two that want to remove the same entry, an evictor and the end of a home, meet at the lock; the second finds the
+//!    link empty.
+//! 3. What was removed is retired after the lock was given back: freeing an object may run anybody's code, and end a
+//!    home. For the same reason whoever takes the lock is pinned before: the end of the last guard frees what waits.
+//!
+//! A home's own lock is taken under the shard's lock, never the other way round; no two shards are locked at once.
+
+use std::sync::Arc;
+
+use super::accounts::Accounts;
+use super::entry::Kept;
+use super::epoch::Retired;
+use super::ghost::Ghost;
+use super::lists::Lists;
+use super::role::{Account, Role};
+
+/// The queues, in which the evictor looks for victims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Queue {
+    /// Data blocks that are new.
+    Probation,
+    /// Data blocks that were used again.
+    Data,
+    /// All else.
+    Meta,
+    /// What takes a large share of the budget by itself.
+    Large,
+    /// What was found in use when its turn came.
+    Aside,
+}
+
+/// How many queues there are.
+pub(super) const QUEUES: usize = 5;
+
+/// Where an entry is linked.
+pub(super) trait Unlink: Send + Sync {
+    /// Clears the link to what is found at `at`. Memory that this replaces is added to `retired`.
+    fn unlink(&self, at: u64, retired: &mut Vec<Retired>);
+}
+
+/// An entry's place: its home, where in the home, and what that hashes to.
+#[derive(Clone)]
+pub(super) struct Spot {
+    pub(super) home: Arc<dyn Unlink>,
+    pub(super) at: u64,
+    pub(super) hash: u64,
+}
+
+/// A member of a queue.
+pub(super) struct Member {
+    pub(super) entry: Kept,
+    pub(super) spot: Spot,
+    /// The entry's charge when it was queued, as counted in the totals.
+    pub(super) bytes: usize,
+    /// Where it stands, or where it is to return from [`Queue::Aside`].
+    pub(super) queue: Queue,
+}
+
+/// The queues of one lock.
+pub(super) struct Shard {
+    pub(super) lists: Lists<Member, QUEUES>,
+    pub(super) ghost: Ghost,
+    charged: usize,
+}
+
+impl Shard {
+    pub(super) fn new() -> Self {
+        Self { lists: Lists::new(), ghost: Ghost::default(), charged: 0 }
+    }
+
+    /// Adds an entry that is linked under the same lock.
+    pub(super) fn push(&mut self, member: Member) {
+        let queue = member.queue;
+        let node = self.lists.push_back(queue as usize, member);
+        self.lists.item(node).entry.set_position(node);
+        let data =
+            self.lists.len_of(Queue::Probation as usize) + self.lists.len_of(Queue::Data as usize);
+        if queue == Queue::Probation {
+            self.ghost.fit(data);
+        }
+    }
+
+    /// The queue in which a node stands now.
+    pub(super) fn standing(&self, node: u32) -> Queue {
+        const ALL: [Queue; QUEUES] =
+            [Queue::Probation, Queue::Data, Queue::Meta, Queue::Large, Queue::Aside];
+        ALL[self.lists.queue_of(node)]
+    }
+
+    /// Takes the entry of a node out of queue and home. The caller retires it once the lock is given back.
+    pub(super) fn take(&mut self, node: u32, retired: &mut Vec<Retired>) -> Member {
+        let member = self.lists.remove(node);
+        member.entry.set_position(u32::MAX);
+        member.spot.home.unlink(member.spot.at, retired);
+        member.entry.leave();
+        if self.lists.len() == 0 {
+            self.ghost.clear();
+        }
+        member
+    }
+
+    /// Brings the charge for the bookkeeping up to date.
+    pub(super) fn settle(&mut self, accounts: &Accounts) {
+        let bytes = self.lists.allocated_bytes() + self.ghost.allocated_bytes();
+        if bytes != self.charged {
+            let change = bytes as i64 - self.charged as i64;
+            accounts.charge(Account::new(Role::Bookkeeping, None), change, false);
+            self.charged = bytes;
+        }
+    }
+}
