@@ -52,16 +52,16 @@ const PROBATION_PERCENT: i64 = 10;
 /// The share of the cache that data keeps even if pieces alone would fill it, in percent.
 const DATA_FLOOR_PERCENT: i64 = 15;
 
-/// A read has a cost beside that of its bytes, in nanoseconds: between one from the page cache and one from flash.
-const COST_OF_A_READ: i64 = 10_000;
+/// A miss costs more than the read that follows, in nanoseconds: the way to it, and what it displaces.
+const COST_OF_A_MISS: i64 = 2_000;
 
 impl Hands {
     pub(super) fn add(&self, queue: Queue, bytes: usize, cost: u32) {
-        self.change(queue, bytes as i64, i64::from(cost) + COST_OF_A_READ, 1);
+        self.change(queue, bytes as i64, i64::from(cost) + COST_OF_A_MISS, 1);
     }
 
     pub(super) fn subtract(&self, queue: Queue, bytes: usize, cost: u32) {
-        self.change(queue, -(bytes as i64), -(i64::from(cost) + COST_OF_A_READ), -1);
+        self.change(queue, -(bytes as i64), -(i64::from(cost) + COST_OF_A_MISS), -1);
     }
 
     fn change(&self, queue: Queue, bytes: i64, cost: i64, members: i64) {
