@@ -13,6 +13,7 @@
 //!   may miss a block that entered meanwhile; a miss is found out under the lock.
 //! * Without blocks there is no table.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -104,6 +105,12 @@ impl<T: CacheObject> BlockMap<T> {
     /// Whether no block is in the cache at this instant.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl<T: CacheObject> fmt::Debug for BlockMap<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockMap").field("cached", &self.len()).finish()
     }
 }
 

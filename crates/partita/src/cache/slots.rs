@@ -1,5 +1,7 @@
 //! Slots: an array of links beside the handles of a table's partitions.
 
+use std::fmt;
+
 use super::accounts::Charge;
 use super::entry::{CacheObject, Entry, Held, Link};
 use super::epoch::{Guard, Retired};
@@ -67,6 +69,13 @@ impl<T: CacheObject> Slots<T> {
     /// Whether slot `at` has its object in the cache at this instant. Counts and touches nothing.
     pub fn is_cached(&self, at: usize) -> bool {
         self.0.place().links.get(at).is_some_and(|link| !link.is_empty())
+    }
+}
+
+impl<T: CacheObject> fmt::Debug for Slots<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cached = (0..self.len()).filter(|&at| self.is_cached(at)).count();
+        f.debug_struct("Slots").field("len", &self.len()).field("cached", &cached).finish()
     }
 }
 
