@@ -10,7 +10,7 @@
 
 use super::BLOCK_TRAILER_LEN;
 use crate::error::Result;
-use crate::util::checksum::{ChecksumType, context_modifier};
+use crate::util::checksum::{BlockHasher, ChecksumType, context_modifier};
 
 /// How one file's blocks are checksummed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,11 @@ impl BlockChecksum {
     /// * `stored`: the block as it stands in the file, compressed or not.
     /// * `compression`: the compression type byte that follows it.
     pub fn compute(&self, offset: u64, stored: &[u8], compression: u8) -> u32 {
-        let plain = self.checksum.of_block(stored, compression);
+        self.in_place(offset, self.checksum.of_block(stored, compression))
+    }
+
+    /// The value stored for a block at `offset` whose checksum by itself is `plain`.
+    fn in_place(&self, offset: u64, plain: u32) -> u32 {
         plain.wrapping_add(context_modifier(self.base_context, offset))
     }
 
@@ -51,9 +55,31 @@ impl BlockChecksum {
         if self.checksum == ChecksumType::None {
             return Ok(());
         }
-        let [compression, a, b, c, d] = trailer;
-        let found = u32::from_le_bytes([a, b, c, d]);
-        let computed = self.compute(offset, stored, compression);
+        self.verify_plain(offset, self.checksum.of_block(stored, trailer[0]), trailer)
+    }
+
+    /// The same for a block that has passed by in pieces.
+    ///
+    /// * `hasher`: it has seen the whole block as stored.
+    pub(super) fn verify_hashed(
+        &self,
+        offset: u64,
+        hasher: BlockHasher,
+        trailer: [u8; BLOCK_TRAILER_LEN],
+    ) -> Result<()> {
+        if self.checksum == ChecksumType::None {
+            return Ok(());
+        }
+        self.verify_plain(offset, hasher.finish(trailer[0]), trailer)
+    }
+
+    fn verify_plain(
+        &self,
+        offset: u64,
+        plain: u32,
+        [_, a, b, c, d]: [u8; BLOCK_TRAILER_LEN],
+    ) -> Result<()> {
+        let (found, computed) = (u32::from_le_bytes([a, b, c, d]), self.in_place(offset, plain));
         if found == computed {
             return Ok(());
         }
@@ -79,6 +105,10 @@ mod tests {
 
             let placed = BlockChecksum { base_context: 0x1234_5678, ..plain };
             let trailer = placed.trailer(7, b"block", 4);
+            let mut hasher = checksum.hasher();
+            hasher.update(b"block");
+            placed.verify_hashed(7, hasher.clone(), trailer).unwrap();
+            assert!(placed.verify_hashed(8, hasher, trailer).unwrap_err().is_corruption());
             placed.verify(7, b"block", trailer).unwrap();
             assert!(placed.verify(8, b"block", trailer).unwrap_err().is_corruption());
         }

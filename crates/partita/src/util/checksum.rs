@@ -118,6 +118,79 @@ impl ChecksumType {
     }
 }
 
+/// The checksum of a block that passes by in pieces.
+///
+/// ```
+/// use partita::util::checksum::ChecksumType;
+///
+/// let mut hasher = ChecksumType::Xxh3.hasher();
+/// hasher.update(b"some bytes, ");
+/// hasher.update(b"and more");
+/// assert_eq!(hasher.finish(0), ChecksumType::Xxh3.of_block(b"some bytes, and more", 0));
+/// ```
+#[derive(Clone)]
+pub struct BlockHasher(State);
+
+#[derive(Clone)]
+enum State {
+    None,
+    Crc32c(u32),
+    XxHash(twox_hash::XxHash32),
+    XxHash64(twox_hash::XxHash64),
+    Xxh3(Box<twox_hash::XxHash3_64>),
+}
+
+impl ChecksumType {
+    /// A hasher that has seen nothing yet.
+    pub fn hasher(self) -> BlockHasher {
+        BlockHasher(match self {
+            Self::None => State::None,
+            Self::Crc32c => State::Crc32c(0),
+            Self::XxHash => State::XxHash(twox_hash::XxHash32::with_seed(0)),
+            Self::XxHash64 => State::XxHash64(twox_hash::XxHash64::with_seed(0)),
+            Self::Xxh3 => State::Xxh3(Box::new(twox_hash::XxHash3_64::new())),
+        })
+    }
+}
+
+impl BlockHasher {
+    /// Takes the next bytes of the block.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            State::None => {}
+            State::Crc32c(crc) => *crc = crc32c::crc32c_append(*crc, bytes),
+            State::XxHash(hasher) => hasher.write(bytes),
+            State::XxHash64(hasher) => hasher.write(bytes),
+            State::Xxh3(hasher) => hasher.write(bytes),
+        }
+    }
+
+    /// What [`ChecksumType::of_block`] gives for all bytes so far.
+    pub fn finish(self, last_byte: u8) -> u32 {
+        match self.0 {
+            State::None => 0,
+            State::Crc32c(crc) => mask_crc32c(crc32c::crc32c_append(crc, &[last_byte])),
+            State::XxHash(mut hasher) => {
+                hasher.write(&[last_byte]);
+                hasher.finish_32()
+            }
+            State::XxHash64(mut hasher) => {
+                hasher.write(&[last_byte]);
+                hasher.finish() as u32
+            }
+            State::Xxh3(hasher) => {
+                hasher.finish() as u32 ^ u32::from(last_byte).wrapping_mul(XXH3_LAST_BYTE_FACTOR)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for BlockHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockHasher").finish_non_exhaustive()
+    }
+}
+
 impl fmt::Display for ChecksumType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
@@ -162,6 +235,21 @@ mod tests {
             assert_eq!(ChecksumType::from_code(checksum.code()), Some(checksum));
         }
         assert_eq!(ChecksumType::from_code(5), None);
+    }
+
+    #[test]
+    fn a_block_that_passes_by_in_pieces_has_the_same_checksum() {
+        let block: Vec<u8> = (0..3000).map(|at| (at * 7 % 251) as u8).collect();
+        for checksum in ChecksumType::ALL {
+            for len in [0, 1, 15, 240, 241, 3000] {
+                for piece in [1, 64, 1000] {
+                    let mut hasher = checksum.hasher();
+                    block[..len].chunks(piece).for_each(|piece| hasher.update(piece));
+                    let expected = checksum.of_block(&block[..len], 7);
+                    assert_eq!(hasher.finish(7), expected, "{checksum}, {len} by {piece}");
+                }
+            }
+        }
     }
 
     #[test]
