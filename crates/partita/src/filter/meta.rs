@@ -162,6 +162,24 @@ impl FilterMeta {
         }
     }
 
+    /// Most bytes that a query looks at; 0 if it looks at none.
+    pub(super) fn window_len(&self) -> usize {
+        match self.geometry {
+            Geometry::Empty | Geometry::AlwaysTrue => 0,
+            Geometry::Legacy(legacy) => legacy.line_len(),
+            Geometry::Bloom(_) => LINE_LEN,
+            Geometry::Ribbon(ribbon) => ribbon.window_len(),
+        }
+    }
+
+    /// What divides the offset of every query's bytes.
+    pub(super) fn window_step(&self) -> usize {
+        match self.geometry {
+            Geometry::Ribbon(ribbon) => ribbon.window_len().min(ribbon::SEGMENT_LEN),
+            _ => self.window_len(),
+        }
+    }
+
     #[inline]
     pub(super) fn geometry(&self) -> Geometry {
         self.geometry

@@ -13,7 +13,7 @@
 //! * [`KeyHash`] is a key hashed once; [`Filter`] answers for it, one at a time or in batches.
 //! * [`FilterMeta`] is a filter's geometry without its bytes: from the block's length and its last five bytes it tells
 //!   which bytes a query needs, so that a huge filter can be read piece by piece.
-//! * [`FilterSlot`] is a table's place for a filter.
+//! * [`FilterSlot`] is a place for a filter outside of a cache.
 //! * [`FilterImpl`] names the processor instructions in use.
 //!
 //! ```
@@ -30,6 +30,7 @@
 
 mod bloom;
 mod builder;
+mod chunks;
 #[cfg(test)]
 mod golden_tests;
 mod key_hash;
@@ -44,6 +45,7 @@ mod ribbon;
 mod slot;
 
 pub use builder::FilterBuilder;
+pub(crate) use chunks::{ChunkLayout, ChunkProbe, FilterChunk};
 pub use key_hash::KeyHash;
 pub use meta::{FilterKind, FilterMeta, Probe};
 pub use parsed::Filter;

@@ -45,7 +45,7 @@ pub(super) const MARKER: u8 = 0xfe;
 const BLOCK_SLOTS: u32 = 128;
 
 /// Bytes of a segment: one column of a block.
-const SEGMENT_LEN: usize = 16;
+pub(super) const SEGMENT_LEN: usize = 16;
 
 /// Bits of a result, so the most columns a filter can have.
 const COLUMNS_MAX: u32 = 32;
@@ -143,6 +143,11 @@ impl Geometry {
     /// Most columns of a block.
     pub(super) fn columns(self) -> u32 {
         self.upper_columns
+    }
+
+    /// Most bytes that a query looks at.
+    pub(super) fn window_len(self) -> usize {
+        2 * self.upper_columns as usize * SEGMENT_LEN
     }
 
     /// Each column halves the rate of false positives; the mean over the blocks.
