@@ -21,8 +21,9 @@ impl TableReader {
     pub fn blocks(&self, ctx: &mut ReadContext) -> Result<Vec<BlockInfo>> {
         let mut blocks = self.meta_blocks(ctx)?;
         if self.two_level_index {
-            let partitions = self.index(ctx)?.handles().iter();
-            blocks.extend(partitions.map(|&handle| BlockInfo { role: self.index_role(), handle }));
+            let role = BlockRole::IndexPartition;
+            let partitions = self.index(ctx)?.partitions().handles().iter();
+            blocks.extend(partitions.map(|&handle| BlockInfo { role, handle }));
         }
         let mut extents = Extents::default();
         let mut take = |block: BlockInfo| {

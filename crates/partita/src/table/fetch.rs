@@ -3,6 +3,7 @@
 //! Everything that reads a block comes through [`BlockFetcher::fetch`], so a block that was damaged on its way from
 //! the disk is noticed here, before anything interprets it. Errors name file, role, offset and length.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,12 +11,31 @@ use super::lazy::Lazy;
 use super::role::BlockRole;
 use super::trailer::BlockChecksum;
 use super::{BLOCK_TRAILER_LEN, BlockHandle, Footer, ReadContext};
+use crate::cache::{Cache, Reservation, Role};
 use crate::error::{Error, Result};
+use crate::filter::FilterMeta;
 use crate::io::RandomAccessFile;
+use crate::util::checksum::ChecksumType;
 use crate::util::compression::{CompressionType, Dictionary, Framing, decompress};
 
 /// Most bytes of one block in memory: offsets inside of blocks have 32 bits.
 const CONTENTS_LEN_MAX: usize = u32::MAX as usize;
+
+/// Bytes read at a time where a block passes by.
+pub(super) const STREAM_LEN: usize = 64 * 1024;
+
+/// What is kept of a part of a block, to verify it by when it is read again.
+pub(super) fn part_sum(part: &[u8]) -> u32 {
+    crc32c::crc32c(part)
+}
+
+/// `len` bytes of a buffer that grows to it.
+fn room(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    &mut buffer[..len]
+}
 
 /// Reads the blocks of one file.
 #[derive(Debug)]
@@ -26,7 +46,9 @@ pub(super) struct BlockFetcher {
     verify_checksums: bool,
     /// Where the dictionary is, if the file has one; it applies to data blocks only.
     dictionary_at: Option<BlockHandle>,
-    dictionary: Lazy<Dictionary>,
+    dictionary: Lazy<(Dictionary, Option<Reservation>)>,
+    /// What the dictionary is charged to.
+    cache: Option<Cache>,
 }
 
 impl BlockFetcher {
@@ -42,6 +64,7 @@ impl BlockFetcher {
             verify_checksums,
             dictionary_at: None,
             dictionary: Lazy::default(),
+            cache: None,
         }
     }
 
@@ -50,9 +73,10 @@ impl BlockFetcher {
         self.dictionary_at = at;
     }
 
-    /// Reads from `file` from now on, which is the same by another way.
-    pub(super) fn read_from(&mut self, file: Arc<dyn RandomAccessFile>) {
+    /// Reads from `file` from now on, which is the same by another way; and charges what it keeps to `cache`.
+    pub(super) fn keep_open(&mut self, file: Arc<dyn RandomAccessFile>, cache: Cache) {
         self.file = file;
+        self.cache = Some(cache);
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -73,6 +97,16 @@ impl BlockFetcher {
         role: BlockRole,
         ctx: &mut ReadContext,
     ) -> Result<Vec<u8>> {
+        self.fetch_with_type(handle, role, ctx).map(|(contents, _)| contents)
+    }
+
+    /// The same, and the code of the block's compression type.
+    pub(super) fn fetch_with_type(
+        &self,
+        handle: BlockHandle,
+        role: BlockRole,
+        ctx: &mut ReadContext,
+    ) -> Result<(Vec<u8>, u8)> {
         let mut buffer = ctx.take_buffer();
         let (stored, trailer) = self.read(handle, role, &mut buffer)?;
         if self.verify_checksums {
@@ -82,7 +116,7 @@ impl BlockFetcher {
         }
         let contents = self.expand(handle, role, stored, trailer[0], ctx)?;
         ctx.give_buffer(buffer);
-        Ok(contents)
+        Ok((contents, trailer[0]))
     }
 
     /// What `parse` makes of the contents of a block; its errors name the block, too.
@@ -138,11 +172,13 @@ impl BlockFetcher {
     fn dictionary(&self, ctx: &mut ReadContext) -> Result<Option<&Dictionary>> {
         let Some(handle) = self.dictionary_at else { return Ok(None) };
         let load = || {
-            let contents = self.fetch(handle, BlockRole::Dictionary, ctx)?;
-            Dictionary::new(contents)
-                .map_err(|error| self.place(error, handle, BlockRole::Dictionary))
+            let dictionary =
+                self.fetch_parsed(handle, BlockRole::Dictionary, ctx, Dictionary::new)?;
+            let bytes = dictionary.memory_bytes();
+            let charge = self.cache.as_ref().map(|cache| cache.reserve(Role::Dictionary, bytes));
+            Ok((dictionary, charge))
         };
-        self.dictionary.get_or_load(load).map(Some)
+        self.dictionary.get_or_load(load).map(|(dictionary, _)| Some(dictionary))
     }
 
     /// The bytes of a block and its trailer, by one read into `buffer`.
@@ -152,24 +188,110 @@ impl BlockFetcher {
         role: BlockRole,
         buffer: &'b mut Vec<u8>,
     ) -> Result<(&'b [u8], [u8; BLOCK_TRAILER_LEN])> {
-        let place = |error| self.place(error, handle, role);
-        let inside = handle.end().is_some_and(|end| end <= self.file.len());
-        let Some(len) = usize::try_from(handle.size).ok().filter(|_| inside) else {
-            return Err(place(Error::corruption(format!(
-                "the block's handle points outside of the file of {} bytes",
-                self.file.len()
-            ))));
-        };
-        let len = len + BLOCK_TRAILER_LEN;
-        if buffer.len() < len {
-            buffer.resize(len, 0);
-        }
-        let bytes = &mut buffer[..len];
-        self.file.read_exact_at(handle.offset, bytes).map_err(place)?;
+        let len = self.stored_len(handle, role)? + BLOCK_TRAILER_LEN;
+        let bytes = room(buffer, len);
+        self.file
+            .read_exact_at(handle.offset, bytes)
+            .map_err(|error| self.place(error, handle, role))?;
         match bytes.split_last_chunk() {
             Some((stored, trailer)) => Ok((stored, *trailer)),
             None => Ok((&[], [0; BLOCK_TRAILER_LEN])), // not reached: so many bytes were read
         }
+    }
+
+    /// A block's length without the trailer, if the block is in the file.
+    fn stored_len(&self, handle: BlockHandle, role: BlockRole) -> Result<usize> {
+        let inside = handle.end().is_some_and(|end| end <= self.file.len());
+        usize::try_from(handle.size).ok().filter(|_| inside).ok_or_else(|| {
+            let message = format!(
+                "the block's handle points outside of the file of {} bytes",
+                self.file.len()
+            );
+            self.place(Error::corruption(message), handle, role)
+        })
+    }
+
+    /// What `parse` makes of a part of a block that is stored without compression.
+    ///
+    /// * `sum`: what [`part_sum`] gave for it when the block as a whole was verified.
+    pub(super) fn fetch_part<T>(
+        &self,
+        block: BlockHandle,
+        role: BlockRole,
+        part: Range<usize>,
+        sum: Option<u32>,
+        ctx: &mut ReadContext,
+        parse: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let offset = block.offset.saturating_add(part.start as u64);
+        let handle = BlockHandle { offset, size: part.len() as u64 };
+        self.stored_len(handle, role)?;
+        let mut buffer = ctx.take_buffer();
+        let bytes = room(&mut buffer, part.len());
+        let place = |error| self.place(error, handle, role);
+        self.file.read_exact_at(handle.offset, bytes).map_err(place)?;
+        ctx.count_read(role, bytes.len() as u64, bytes.len() as u64);
+        if let Some(sum) = sum {
+            let found = part_sum(bytes);
+            if found != sum {
+                return Err(place(Error::corruption(format!(
+                    "part of the block at {:#x} has changed since the table was opened: its sum was {sum:08x}, \
+                     is {found:08x}",
+                    block.offset
+                ))));
+            }
+        }
+        let parsed = parse(bytes).map_err(place)?;
+        ctx.give_buffer(buffer);
+        Ok(parsed)
+    }
+
+    /// The metadata of a filter block that is stored without compression, and the code of its compression type.
+    ///
+    /// * `block`: of more bytes than the metadata has.
+    pub(super) fn read_filter_end(
+        &self,
+        block: BlockHandle,
+        role: BlockRole,
+    ) -> Result<([u8; FilterMeta::LEN], u8)> {
+        let len = self.stored_len(block, role)?.saturating_sub(FilterMeta::LEN);
+        let mut end = [0; FilterMeta::LEN + 1];
+        self.file
+            .read_exact_at(block.offset + len as u64, &mut end)
+            .map_err(|error| self.place(error, block, role))?;
+        let [metadata @ .., compression] = end;
+        Ok((metadata, compression))
+    }
+
+    /// Passes a stored block through `each` in pieces, and verifies it.
+    ///
+    /// * Memory: [`STREAM_LEN`].
+    pub(super) fn stream(
+        &self,
+        block: BlockHandle,
+        role: BlockRole,
+        ctx: &mut ReadContext,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<()> {
+        let len = self.stored_len(block, role)?;
+        let place = |error| self.place(error, block, role);
+        let mut buffer = vec![0; STREAM_LEN.min(len)];
+        let mut hasher = self.checksum.checksum.hasher();
+        for start in (0..len).step_by(STREAM_LEN) {
+            let bytes = &mut buffer[..STREAM_LEN.min(len - start)];
+            self.file.read_exact_at(block.offset + start as u64, bytes).map_err(place)?;
+            hasher.update(bytes);
+            each(bytes);
+        }
+        let mut trailer = [0; BLOCK_TRAILER_LEN];
+        self.file.read_exact_at(block.offset + len as u64, &mut trailer).map_err(place)?;
+        ctx.count_read(role, (len + BLOCK_TRAILER_LEN) as u64, len as u64);
+        self.checksum.verify_hashed(block.offset, hasher, trailer).map_err(place)
+    }
+
+    /// Whether damage to blocks shows in their checksums, so that sums of parts are worth keeping.
+    pub(super) fn verifies(&self) -> bool {
+        self.verify_checksums && self.checksum.checksum != ChecksumType::None
     }
 
     /// The properties block, whose checksum was made before `write_global_seqno` may have changed 8 bytes in it.
@@ -178,7 +300,7 @@ impl BlockFetcher {
     pub(super) fn fetch_properties(
         &self,
         handle: BlockHandle,
-        seqno_at: impl FnOnce(&[u8]) -> Option<std::ops::Range<usize>>,
+        seqno_at: impl FnOnce(&[u8]) -> Option<Range<usize>>,
         ctx: &mut ReadContext,
     ) -> Result<Vec<u8>> {
         let role = BlockRole::Properties;

@@ -1,7 +1,7 @@
 //! A table's filter: which piece of it to ask, and what may be asked.
 //!
 //! ```text
-//! full filter:         one piece for all keys
+//! full filter:         one piece for all keys; a large one in chunks of 4 KiB, one of which knows the key
 //! partitioned filter:  an index block that leads from a key to the piece that knows it; its separators are not those of
 //!                      the index, so only its own are looked at
 //! ```
@@ -13,12 +13,16 @@
 use std::sync::OnceLock;
 
 use super::block::IndexFormat;
+use super::budget::TableBudget;
 use super::fetch::BlockFetcher;
-use super::index::{Partitions, Slot};
+use super::filter_chunks::{Chunk, FilterChunks};
+use super::index::Partitions;
 use super::lazy::Lazy;
+use super::pin::{Pin, ask_slot};
 use super::{BlockHandle, BlockRole, FilterStatus, LookupKey, ReadContext};
+use crate::cache::{CacheObject, Held, Role};
 use crate::error::{Error, ErrorKind, Result};
-use crate::filter::{Filter, FilterSlot, KeyHash};
+use crate::filter::{ChunkProbe, Filter, KeyHash};
 use crate::key::{InternalKey, KeyOrder, PrefixExtractor};
 
 /// What is done about a damaged filter, or a damaged piece of one.
@@ -32,14 +36,24 @@ pub enum FilterDamage {
     Error,
 }
 
-impl Slot for FilterSlot {
-    /// `None` if it was damaged when it was read; it is not read again.
-    type Partition = Option<Filter>;
+/// A filter that is one piece; `None` if it was damaged when it was read.
+pub(super) type WholeFilter = Option<Filter>;
 
-    #[inline]
-    fn cell(&self) -> &OnceLock<Option<Filter>> {
-        self.cell()
+impl CacheObject for WholeFilter {
+    fn heap_bytes(&self) -> usize {
+        self.as_ref().map_or(0, Filter::heap_bytes)
     }
+}
+
+/// The pieces of a filter.
+#[derive(Debug)]
+pub(super) enum FilterPieces {
+    /// Each is a filter of its own: partitions, or one filter that is not cut.
+    Filters(Partitions<WholeFilter>),
+    /// Parts of one filter.
+    Chunks(FilterChunks),
+    /// They cannot be found, or the filter as a whole is damaged.
+    Damaged,
 }
 
 /// A table's filter.
@@ -49,8 +63,7 @@ pub(super) struct TableFilter {
     /// The filter of [`FilterStatus::Full`], the top level of [`FilterStatus::Partitioned`]. `None` if there is no filter
     /// that we can use.
     pub(super) handle: Option<BlockHandle>,
-    /// `None` if they cannot be found, because the top level is damaged.
-    pub(super) pieces: Lazy<Option<Partitions<FilterSlot>>>,
+    pub(super) pieces: Lazy<FilterPieces>,
     /// Whether whole keys were added.
     pub(super) whole_keys: bool,
     /// How the prefixes that were added are taken out of keys; `None` if there are none or we do not know.
@@ -64,14 +77,21 @@ pub(super) struct TableFilter {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FilterSource<'t> {
     pub(super) fetcher: &'t BlockFetcher,
+    pub(super) budget: &'t TableBudget,
     pub(super) order: &'t KeyOrder,
     /// Of the top level.
     pub(super) format: IndexFormat,
 }
 
 impl TableFilter {
+    /// Whether there is anything to ask.
+    #[inline]
+    pub(super) fn is_usable(&self) -> bool {
+        self.handle.is_some()
+    }
+
     /// The role of the filter's pieces.
-    fn piece_role(&self) -> BlockRole {
+    pub(super) fn piece_role(&self) -> BlockRole {
         match self.status {
             FilterStatus::Partitioned => BlockRole::FilterPartition,
             _ => BlockRole::Filter,
@@ -87,7 +107,10 @@ impl TableFilter {
         if self.status != FilterStatus::Partitioned {
             return Ok(&[]);
         }
-        Ok(self.pieces(source, ctx)?.map(Partitions::handles).unwrap_or_default())
+        Ok(match self.pieces(source, &mut Pin::default(), ctx)? {
+            Some(FilterPieces::Filters(partitions)) => partitions.handles(),
+            _ => &[],
+        })
     }
 
     /// Whether the table may hold an entry of the key.
@@ -95,6 +118,7 @@ impl TableFilter {
         &self,
         source: FilterSource<'_>,
         key: &LookupKey<'_>,
+        pin: &mut Pin,
         ctx: &mut ReadContext,
     ) -> Result<bool> {
         let prefix_hash;
@@ -109,16 +133,22 @@ impl TableFilter {
                 None => return Ok(true),
             }
         };
-        let Some(pieces) = self.pieces(source, ctx)? else { return Ok(true) };
-        let at = first_piece(pieces, source.order, key.seek_key());
-        self.ask(pieces, at, hash, source, ctx)
+        match self.pieces(source, pin, ctx)? {
+            None => Ok(true),
+            Some(FilterPieces::Filters(filters)) => {
+                let at = first_piece(filters, source.order, key.seek_key());
+                self.ask_filter(filters, at, hash, source, pin, ctx)
+            }
+            Some(FilterPieces::Chunks(chunks)) => self.ask_chunk(chunks, hash, source, pin, ctx),
+            Some(FilterPieces::Damaged) => Ok(unreadable(ctx)),
+        }
     }
 
     /// Whether the table may hold a key that is not before `target` and has the same prefix.
     ///
-    /// The keys of a prefix may go over several pieces. The first one to ask is that of `target`; as long as a piece's
-    /// separator has the prefix too, the next piece may hold more of its keys. (RocksDB asks the first piece only, and
-    /// its writers put a prefix into both pieces at a border; writers before that was done left it out.)
+    /// The keys of a prefix may go over several partitions. The first one to ask is that of `target`; as long as its
+    /// separator has the prefix too, the next one may hold more of its keys. (RocksDB asks the first one only, and its
+    /// writers put a prefix into both partitions at a border; writers before that was done left it out.)
     pub(super) fn prefix_may_match(
         &self,
         source: FilterSource<'_>,
@@ -127,69 +157,140 @@ impl TableFilter {
     ) -> Result<bool> {
         let Some(prefixes) = &self.prefixes else { return Ok(true) };
         let Some(prefix) = prefixes.prefix(target.user_key) else { return Ok(true) };
-        let Some(pieces) = self.pieces(source, ctx)? else { return Ok(true) };
         let hash = KeyHash::new(prefix);
-        let mut at = first_piece(pieces, source.order, target);
+        let pin = &mut Pin::default();
+        let filters = match self.pieces(source, pin, ctx)? {
+            None => return Ok(true),
+            Some(FilterPieces::Filters(filters)) => filters,
+            Some(FilterPieces::Chunks(chunks)) => {
+                return self.ask_chunk(chunks, &hash, source, pin, ctx);
+            }
+            Some(FilterPieces::Damaged) => return Ok(unreadable(ctx)),
+        };
+        let mut at = first_piece(filters, source.order, target);
         loop {
-            if self.ask(pieces, at, &hash, source, ctx)? {
+            if self.ask_filter(filters, at, &hash, source, pin, ctx)? {
                 return Ok(true);
             }
-            let goes_on = prefixes.prefix(pieces.separator(at)) == Some(prefix);
+            let goes_on = prefixes.prefix(filters.separator(at)) == Some(prefix);
             at += 1;
-            if !goes_on || at >= pieces.len() {
+            if !goes_on || at >= filters.len() {
                 return Ok(false);
             }
         }
     }
 
-    /// The pieces, found at their first use; `None` if nothing can be ruled out.
+    /// The pieces, found at their first use; `None` if there is nothing to ask.
     #[inline]
-    fn pieces(
+    pub(super) fn pieces(
         &self,
         source: FilterSource<'_>,
+        pin: &mut Pin,
         ctx: &mut ReadContext,
-    ) -> Result<Option<&Partitions<FilterSlot>>> {
+    ) -> Result<Option<&FilterPieces>> {
         let Some(handle) = self.handle else { return Ok(None) };
-        let pieces = self.pieces.get_or_load(|| {
-            if self.status == FilterStatus::Full {
-                return Ok(Some(Partitions::single(handle)));
-            }
-            let found =
-                source.fetcher.fetch_parsed(handle, BlockRole::FilterTopLevel, ctx, |contents| {
-                    Partitions::parse(&contents, source.format, source.order)
-                });
-            self.unless_damaged(found)
-        })?;
-        Ok(pieces.as_ref())
+        self.pieces
+            .get_or_load(|| {
+                pin.leave();
+                self.find_pieces(handle, source, ctx)
+            })
+            .map(Some)
     }
 
-    fn ask(
+    fn find_pieces(
         &self,
-        pieces: &Partitions<FilterSlot>,
+        handle: BlockHandle,
+        source: FilterSource<'_>,
+        ctx: &mut ReadContext,
+    ) -> Result<FilterPieces> {
+        let FilterSource { fetcher, budget, order, format } = source;
+        let role = Role::FilterPiece;
+        let found = if self.status == FilterStatus::Partitioned {
+            let parse = |contents: Vec<u8>| {
+                Partitions::parse(&contents, format, order, budget, role).map(FilterPieces::Filters)
+            };
+            fetcher.fetch_parsed(handle, BlockRole::FilterTopLevel, ctx, parse)
+        } else {
+            FilterChunks::read(handle, source, ctx).map(|chunks| match chunks {
+                Some(chunks) => FilterPieces::Chunks(chunks),
+                None => FilterPieces::Filters(Partitions::single(handle, budget, role)),
+            })
+        };
+        Ok(self.unless_damaged(found)?.unwrap_or(FilterPieces::Damaged))
+    }
+
+    /// Asks the filter that is piece `at`.
+    fn ask_filter(
+        &self,
+        filters: &Partitions<WholeFilter>,
         at: usize,
         hash: &KeyHash<'_>,
         source: FilterSource<'_>,
+        pin: &mut Pin,
         ctx: &mut ReadContext,
     ) -> Result<bool> {
-        let role = self.piece_role();
-        let piece = pieces.get_or_load(at, |handle| {
-            let parse = |contents: Vec<u8>| Ok(Filter::parse(&contents));
-            self.unless_damaged(source.fetcher.fetch_parsed(handle, role, ctx, parse))
-        })?;
         // A partitioned filter without partitions rules nothing out.
-        let Some(piece) = piece else { return Ok(true) };
-        match piece {
-            Some(filter) => {
-                let may = filter.may_contain(hash);
-                ctx.filters_checked += 1;
-                ctx.filters_ruled_out += u64::from(!may);
-                Ok(may)
-            }
-            None => {
-                ctx.filters_unreadable += 1;
-                Ok(true)
-            }
+        if at >= filters.len() {
+            return Ok(true);
         }
+        let role = self.piece_role();
+        let load = |ctx: &mut ReadContext| self.load_filter(filters, at, source, ctx);
+        let answer = ask_slot(filters.slots(), at, role, pin, ctx, load, |filter| {
+            filter.as_ref().map(|filter| filter.may_contain(hash))
+        })?;
+        Ok(counted(answer, ctx))
+    }
+
+    /// The filter that is piece `at`, from the cache or the file.
+    pub(super) fn load_filter(
+        &self,
+        filters: &Partitions<WholeFilter>,
+        at: usize,
+        source: FilterSource<'_>,
+        ctx: &mut ReadContext,
+    ) -> Result<Held<WholeFilter>> {
+        let handle = filters.handle(at).unwrap_or_default();
+        let (how, cost) = (source.budget.admission(ctx), TableBudget::plain_cost(handle.size));
+        filters.slots().get_or_load(at, how, cost, || {
+            let parse = |contents: Vec<u8>| Ok(Filter::parse(&contents));
+            let read = source.fetcher.fetch_parsed(handle, self.piece_role(), ctx, parse);
+            self.unless_damaged(read)
+        })
+    }
+
+    /// Asks the chunk that knows the key.
+    fn ask_chunk(
+        &self,
+        chunks: &FilterChunks,
+        hash: &KeyHash<'_>,
+        source: FilterSource<'_>,
+        pin: &mut Pin,
+        ctx: &mut ReadContext,
+    ) -> Result<bool> {
+        let (number, within) = match chunks.layout().probe(hash) {
+            ChunkProbe::Known(answer) => return Ok(counted(Some(answer), ctx)),
+            ChunkProbe::Chunk { number, within } => (number, within),
+        };
+        let load = |ctx: &mut ReadContext| self.load_chunk(chunks, number, source, ctx);
+        let role = BlockRole::Filter;
+        let answer = ask_slot(chunks.slots(), number, role, pin, ctx, load, |chunk| {
+            chunk.as_ref().map(|chunk| chunks.layout().may_contain(hash, chunk, within))
+        })?;
+        Ok(counted(answer, ctx))
+    }
+
+    /// Chunk `number`, from the cache or the file.
+    pub(super) fn load_chunk(
+        &self,
+        chunks: &FilterChunks,
+        number: usize,
+        source: FilterSource<'_>,
+        ctx: &mut ReadContext,
+    ) -> Result<Held<Chunk>> {
+        let (how, cost) = (source.budget.admission(ctx), chunks.cost(number));
+        chunks.slots().get_or_load(number, how, cost, || {
+            self.unless_damaged(chunks.fetch(number, source, ctx))
+        })
     }
 
     /// What was read; `None`, after a note, if it is damaged and that is to be lived with.
@@ -205,9 +306,24 @@ impl TableFilter {
     }
 }
 
+/// The answer of a piece; `None` is that of a damaged one.
+#[inline]
+fn counted(answer: Option<bool>, ctx: &mut ReadContext) -> bool {
+    let Some(may) = answer else { return unreadable(ctx) };
+    ctx.filters_checked += 1;
+    ctx.filters_ruled_out += u64::from(!may);
+    may
+}
+
+#[cold]
+fn unreadable(ctx: &mut ReadContext) -> bool {
+    ctx.filters_unreadable += 1;
+    true
+}
+
 /// The piece that knows the key: the first whose separator is not before it, or else the last, which may still know
 /// the key's prefix.
-fn first_piece(pieces: &Partitions<FilterSlot>, order: &KeyOrder, key: InternalKey<'_>) -> usize {
+fn first_piece(pieces: &Partitions<WholeFilter>, order: &KeyOrder, key: InternalKey<'_>) -> usize {
     let at = pieces.locate(order, key.user_key, key.packed());
     at.min(pieces.len().saturating_sub(1))
 }
@@ -222,6 +338,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::cache::Cache;
     use crate::filter::{FilterBuilder, FilterLevel, FilterPolicy};
     use crate::io::{MemoryFile, RandomAccessFile};
     use crate::key::SeqNo;
@@ -282,32 +399,40 @@ mod tests {
             }
         }
 
-        fn fetcher(&self) -> BlockFetcher {
-            fetcher(Arc::new(MemoryFile::new("x.sst", self.bytes.clone())))
+        fn reader(&self) -> Reader {
+            Reader::new(Arc::new(MemoryFile::new("x.sst", self.bytes.clone())))
         }
     }
 
-    fn fetcher(file: Arc<dyn RandomAccessFile>) -> BlockFetcher {
-        let footer = Footer {
-            format_version: 5,
-            checksum: BlockChecksum { checksum: ChecksumType::Crc32c, base_context: 0 },
-            metaindex: BlockHandle::NULL,
-            index: None,
-        };
-        BlockFetcher::new(file, &footer, true)
-    }
+    /// A file to be read, with a budget.
+    struct Reader(BlockFetcher, TableBudget);
 
-    fn source(fetcher: &BlockFetcher) -> FilterSource<'_> {
-        FilterSource { fetcher, order: &KeyOrder::Bytewise, format: FORMAT }
-    }
+    impl Reader {
+        fn new(file: Arc<dyn RandomAccessFile>) -> Self {
+            let footer = Footer {
+                format_version: 5,
+                checksum: BlockChecksum { checksum: ChecksumType::Crc32c, base_context: 0 },
+                metaindex: BlockHandle::NULL,
+                index: None,
+            };
+            let budget = TableBudget::new(Cache::new(1 << 20), None, true, None);
+            Self(BlockFetcher::new(file, &footer, true), budget)
+        }
 
-    fn may_contain(
-        filter: &TableFilter,
-        fetcher: &BlockFetcher,
-        key: &[u8],
-        ctx: &mut ReadContext,
-    ) -> Result<bool> {
-        filter.may_contain(source(fetcher), &LookupKey::new(key, SeqNo::MAX), ctx)
+        fn source(&self) -> FilterSource<'_> {
+            let Self(fetcher, budget) = self;
+            FilterSource { fetcher, budget, order: &KeyOrder::Bytewise, format: FORMAT }
+        }
+
+        fn may_contain(
+            &self,
+            filter: &TableFilter,
+            key: &[u8],
+            ctx: &mut ReadContext,
+        ) -> Result<bool> {
+            let key = LookupKey::new(key, SeqNo::MAX);
+            filter.may_contain(self.source(), &key, &mut Pin::default(), ctx)
+        }
     }
 
     /// rocksdb#5835: the separator "ab" sends a seek to "ab" to the first partition, whose writer did not add the
@@ -319,10 +444,10 @@ mod tests {
             (b"abK2", filter_of(b"ab")),
             (b"acK3", filter_of(b"ac")),
         ]);
-        let (filter, fetcher) = (file.filter(FilterDamage::Error), file.fetcher());
+        let (filter, reader) = (file.filter(FilterDamage::Error), file.reader());
         let may_match = |target: &[u8]| {
             let target = InternalKey::for_seek(target, SeqNo::MAX);
-            filter.prefix_may_match(source(&fetcher), target, &mut ReadContext::default()).unwrap()
+            filter.prefix_may_match(reader.source(), target, &mut ReadContext::default()).unwrap()
         };
         assert!(may_match(b"ab"));
         assert!(may_match(b"aa"));
@@ -339,10 +464,10 @@ mod tests {
     fn damage_is_noted_once_and_rules_nothing_out() {
         let mut file = File::new(&[(b"zz", filter_of(b"ab"))]);
         file.bytes[3] ^= 1;
-        let (filter, fetcher) = (file.filter(FilterDamage::RuleNothingOut), file.fetcher());
+        let (filter, reader) = (file.filter(FilterDamage::RuleNothingOut), file.reader());
         let mut ctx = ReadContext::default();
         for _ in 0..3 {
-            assert!(may_contain(&filter, &fetcher, b"cd", &mut ctx).unwrap());
+            assert!(reader.may_contain(&filter, b"cd", &mut ctx).unwrap());
         }
         assert_eq!((ctx.filters_unreadable, ctx.filters_checked), (3, 0));
         let noted = filter.damage.get().unwrap();
@@ -353,8 +478,8 @@ mod tests {
     fn damage_to_the_top_level_rules_nothing_out_either() {
         let mut file = File::new(&[(b"zz", filter_of(b"ab"))]);
         file.bytes[file.top_level.offset as usize] ^= 1;
-        let (filter, fetcher) = (file.filter(FilterDamage::RuleNothingOut), file.fetcher());
-        assert!(may_contain(&filter, &fetcher, b"cd", &mut ReadContext::default()).unwrap());
+        let (filter, reader) = (file.filter(FilterDamage::RuleNothingOut), file.reader());
+        assert!(reader.may_contain(&filter, b"cd", &mut ReadContext::default()).unwrap());
         assert!(filter.damage.get().unwrap().contains("filter partition index at"));
     }
 
@@ -366,9 +491,9 @@ mod tests {
         {
             let mut file = File::new(&[(b"zz", filter_of(b"ab"))]);
             file.bytes[at as usize] ^= 1;
-            let (filter, fetcher) = (file.filter(FilterDamage::Error), file.fetcher());
+            let (filter, reader) = (file.filter(FilterDamage::Error), file.reader());
             let ctx = &mut ReadContext::default();
-            let error = may_contain(&filter, &fetcher, b"cd", ctx).unwrap_err();
+            let error = reader.may_contain(&filter, b"cd", ctx).unwrap_err();
             assert_eq!((error.part(), error.is_corruption()), (Some(part), true));
             assert!(filter.damage.get().is_none());
         }
@@ -395,11 +520,11 @@ mod tests {
 
         let file = File::new(&[(b"zz", filter_of(b"ab"))]);
         let filter = file.filter(FilterDamage::RuleNothingOut);
-        let failing = fetcher(Arc::new(Failing(MemoryFile::new("x.sst", file.bytes.clone()))));
+        let failing = Reader::new(Arc::new(Failing(MemoryFile::new("x.sst", file.bytes.clone()))));
         let ctx = &mut ReadContext::default();
-        let error = may_contain(&filter, &failing, b"cd", ctx).unwrap_err();
+        let error = failing.may_contain(&filter, b"cd", ctx).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
-        assert!(!may_contain(&filter, &file.fetcher(), b"cd", ctx).unwrap());
-        assert!(may_contain(&filter, &file.fetcher(), b"ab", ctx).unwrap());
+        assert!(!file.reader().may_contain(&filter, b"cd", ctx).unwrap());
+        assert!(file.reader().may_contain(&filter, b"ab", ctx).unwrap());
     }
 }

@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use super::block::{BlockCursor, DataBlock, DataFormat};
 use super::index::IndexCursor;
+use super::reader::touch;
 use super::{BlockHandle, BlockRole, FoundEntry, PinnedBytes, ReadContext, TableReader};
+use crate::cache::Held;
 use crate::error::{Error, Result};
 use crate::iter::InternalIterator;
 use crate::key::{InternalKey, PACKED_LEN, SeqNo, append_internal_key};
@@ -16,7 +18,7 @@ pub struct TableIter {
     table: Arc<TableReader>,
     index: IndexCursor,
     /// The data block that `data` walks over, and where it is in the file.
-    block: Option<(BlockHandle, Arc<DataBlock>)>,
+    block: Option<(BlockHandle, Held<DataBlock>)>,
     data: BlockCursor<DataFormat>,
     /// The key with the global sequence number in it, for tables that have one.
     global_key: Vec<u8>,
@@ -35,6 +37,12 @@ impl TableIter {
         }
     }
 
+    /// Leaves the cache as it is: what the walk reads does not enter it. For walks over much of a table, like a
+    /// compaction's, whose blocks nobody asks for again.
+    pub fn pass_cache_by(&mut self) {
+        self.ctx.pass_cache_by = true;
+    }
+
     /// What the walk cost so far.
     pub fn context(&self) -> &ReadContext {
         &self.ctx
@@ -43,7 +51,7 @@ impl TableIter {
     /// The value there, kept in memory by itself. Only on an entry.
     pub fn pinned_value(&self) -> Option<PinnedBytes> {
         let (_, block) = self.block.as_ref().filter(|_| self.data.is_valid())?;
-        Some(PinnedBytes::new(Arc::clone(block), self.data.value_range()))
+        Some(PinnedBytes::new(block.entry(), self.data.value_range()))
     }
 
     /// Moves to the first entry that is not before `target`.
@@ -154,9 +162,8 @@ impl TableIter {
             return Ok(());
         }
         if let Some((_, block)) = &self.block {
-            block
-                .touch()
-                .and_then(|_| self.data.seek(block, &self.table.order, target))
+            touch(block.entry())
+                .and_then(|()| self.data.seek(block, &self.table.order, target))
                 .map_err(|error| place(&self.table, &self.block, error))?;
         }
         if self.data.is_valid() {
@@ -176,7 +183,7 @@ impl TableIter {
 #[cold]
 fn place(
     table: &TableReader,
-    block: &Option<(BlockHandle, Arc<DataBlock>)>,
+    block: &Option<(BlockHandle, Held<DataBlock>)>,
     error: Error,
 ) -> Error {
     let handle = block.as_ref().map(|(handle, _)| *handle).unwrap_or_default();

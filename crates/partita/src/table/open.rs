@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::block::{BlockCursor, DataBlock, IndexFormat};
+use super::budget::TableBudget;
 use super::fetch::BlockFetcher;
 use super::filter_reader::{FilterDamage, TableFilter};
+use super::filter_use::{FilterHabit, FilterUse};
 use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
 use super::properties::GLOBAL_SEQNO_NAME;
@@ -14,15 +16,20 @@ use super::{
     BlockHandle, BlockRole, FOOTER_LEN_MAX, FilterStatus, Footer, ReadContext, TableProperties,
     TableReader,
 };
+use crate::cache::{Cache, Role};
 use crate::error::{Error, Result};
 use crate::io::RandomAccessFile;
 use crate::key::{Comparator, KeyOrder, PrefixExtractor, SeqNo};
 use crate::options::IndexType;
+use crate::util::compression::CompressionType;
 
 /// Name of the compression manager that stands for all built-in types in format version 7.
 const BUILTIN_COMPRESSION_MANAGER: &str = "BuiltinV2";
 /// What the names of comparators with user-defined timestamps end with.
 const TIMESTAMP_SUFFIX: &str = ".u64ts";
+
+/// The budget of tables that are not given one.
+const DEFAULT_BUDGET_BYTES: usize = 32 << 20;
 
 /// How a table is opened.
 #[derive(Clone, Debug)]
@@ -38,6 +45,15 @@ pub struct ReaderOptions {
     pub verify_checksums: bool,
     /// What is done about a damaged filter. Default: it rules nothing out.
     pub filter_damage: FilterDamage,
+    /// When the filter is asked. Default: if it pays.
+    pub filter_use: FilterUse,
+    /// The budget that blocks, pieces and the reader itself are charged to. Tables that share one share its budget, so
+    /// give all of them a clone of yours. Default: a budget of 32 MiB for the tables opened with this value.
+    pub cache: Cache,
+    /// The table's level in its database, if known: the cache counts by level and keeps level 0 longer. Default: unknown.
+    pub level: Option<u8>,
+    /// Whether what is read enters the cache; a [`ReadContext`] can say that it does not. Default: yes.
+    pub fill_cache: bool,
 }
 
 impl Default for ReaderOptions {
@@ -48,6 +64,10 @@ impl Default for ReaderOptions {
             largest_seqno: None,
             verify_checksums: true,
             filter_damage: FilterDamage::default(),
+            filter_use: FilterUse::default(),
+            cache: Cache::new(DEFAULT_BUDGET_BYTES),
+            level: None,
+            fill_cache: true,
         }
     }
 }
@@ -84,13 +104,22 @@ impl TableReader {
         let of_properties = |error: Error| error.in_part(BlockRole::Properties.as_str());
         refuse_unsupported(&footer, &properties).map_err(of_properties)?;
         fetcher.set_dictionary(metaindex.get(metaindex::COMPRESSION_DICTIONARY));
-        fetcher.read_from(file);
+        fetcher.keep_open(file, options.cache.clone());
 
+        // Names and values in memory take about what their blocks take.
+        let named = metaindex.properties().map_or(0, |handle| handle.size) + footer.metaindex.size;
+        let handle_bytes = size_of::<Self>() + named as usize;
         let order = key_order(&properties, &options.comparators).map_err(of_properties)?;
         let index_type = index_type(&properties)?;
         let index_format = index_format(&properties, index_type);
         let index_handle = index_handle(&footer, &metaindex)?;
         let filter = filter_of(&metaindex, &properties, &order, options);
+        let budget = TableBudget::new(
+            options.cache.clone(),
+            options.level,
+            options.fill_cache,
+            data_compression(&properties),
+        );
         let global_seqno = global_seqno(&properties, options.largest_seqno)?;
         Ok(Self {
             fetcher,
@@ -101,12 +130,30 @@ impl TableReader {
             index_handle,
             two_level_index: index_type == IndexType::TwoLevel,
             index_format,
+            data_blocks: budget.data_blocks(),
+            _charge: budget.cache.reserve(Role::TableHandle, handle_bytes),
+            budget,
             index: Lazy::default(),
             filter,
+            filter_use: options.filter_use,
+            filter_habit: FilterHabit::default(),
             global_seqno,
             range_tombstones: Lazy::default(),
         })
     }
+}
+
+/// How the data blocks are compressed, as far as the properties tell.
+fn data_compression(properties: &TableProperties) -> Option<CompressionType> {
+    let name = properties.compression_name.as_deref()?;
+    // From format version 7: the manager, and the codes of its types in hexadecimal.
+    let code = |name: &str| {
+        let codes = name.split(';').nth(1)?;
+        u8::from_str_radix(codes.get(codes.len().checked_sub(2)?..)?, 16).ok()
+    };
+    CompressionType::from_property_name(name)
+        .ok()
+        .or_else(|| CompressionType::from_code(code(name)?).ok())
 }
 
 /// Reads the footer of a file.

@@ -1,24 +1,47 @@
 use std::fmt;
 use std::ops::{Deref, Range};
-use std::sync::Arc;
 
 use super::block::DataBlock;
+use crate::cache::{Entry, Held};
 
-/// Bytes inside a data block, which they keep in memory.
+/// Bytes of a value: a copy of its own if they are few, else a reference into the data block that holds them.
+///
+/// Values of up to [`PinnedBytes::INLINE_LEN_MAX`] bytes are copied, which costs less than a reference: nothing shared is
+/// written, and no block is kept from being evicted for a few bytes. A longer value keeps its block in memory, also after
+/// the block was evicted, the table was closed and its file deleted; the cache goes on charging it as pinned.
 #[derive(Clone)]
-pub struct PinnedBytes {
-    block: Arc<DataBlock>,
-    range: Range<usize>,
+pub struct PinnedBytes(Place);
+
+#[derive(Clone)]
+enum Place {
+    Inline { len: u8, bytes: [u8; PinnedBytes::INLINE_LEN_MAX] },
+    Block { block: Held<DataBlock>, start: u32, end: u32 },
 }
 
 impl PinnedBytes {
-    pub(super) fn new(block: Arc<DataBlock>, range: Range<usize>) -> Self {
-        Self { block, range }
+    /// Length up to which bytes are copied.
+    pub const INLINE_LEN_MAX: usize = 40;
+
+    /// Bytes of a block.
+    #[inline]
+    pub(super) fn new(block: &Entry<DataBlock>, range: Range<usize>) -> Self {
+        let value = block.value(range.clone());
+        if value.len() <= Self::INLINE_LEN_MAX {
+            let mut bytes = [0; Self::INLINE_LEN_MAX];
+            bytes[..value.len()].copy_from_slice(value);
+            return Self(Place::Inline { len: value.len() as u8, bytes });
+        }
+        // Offsets in blocks have 32 bits.
+        let (start, end) = (range.start as u32, range.end as u32);
+        Self(Place::Block { block: block.hold(), start, end })
     }
 
     /// Bytes of memory that are kept alive for these bytes.
     pub fn pinned_memory_bytes(&self) -> usize {
-        self.block.memory_bytes()
+        match &self.0 {
+            Place::Inline { .. } => 0,
+            Place::Block { block, .. } => block.memory_bytes(),
+        }
     }
 }
 
@@ -27,7 +50,10 @@ impl Deref for PinnedBytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        self.block.value(self.range.clone())
+        match &self.0 {
+            Place::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Place::Block { block, start, end } => block.value(*start as usize..*end as usize),
+        }
     }
 }
 

@@ -12,13 +12,19 @@ use super::role::{BlockRole, PerRole};
 /// ```
 #[derive(Clone, Default)]
 pub struct ReadContext {
-    /// Blocks read from files.
+    /// What is read does not enter the cache: for scans and compactions, which come by once.
+    pub pass_cache_by: bool,
+    /// Blocks read from files, and pieces of blocks.
     pub blocks_read: PerRole<u64>,
-    /// Bytes of these blocks as stored, with their trailers.
+    /// Bytes of these as stored, with the blocks' trailers.
     pub bytes_read: PerRole<u64>,
-    /// Bytes of these blocks after decompression.
+    /// Bytes of these after decompression.
     pub bytes_decompressed: PerRole<u64>,
-    /// Filters asked.
+    /// Blocks and pieces that lookups found in the cache.
+    pub cache_hits: PerRole<u64>,
+    /// Blocks and pieces that lookups did not find there.
+    pub cache_misses: PerRole<u64>,
+    /// Filters asked. Of these, what was neither ruled out nor found was asked in vain.
     pub filters_checked: u64,
     /// Filters that said the key is not there.
     pub filters_ruled_out: u64,
@@ -26,6 +32,10 @@ pub struct ReadContext {
     pub filters_true_positive: u64,
     /// Filters that could not be read, and were passed over.
     pub filters_unreadable: u64,
+    /// Filters that were left alone, because asking them does not pay or is not wanted.
+    pub filters_skipped: u64,
+    /// The sequence that picks samples.
+    random: u64,
     /// Blocks are read into it before they are checked; kept from one block to the next.
     buffer: Vec<u8>,
 }
@@ -37,6 +47,13 @@ impl ReadContext {
     /// Blocks of all roles read from files.
     pub fn blocks_read_total(&self) -> u64 {
         self.blocks_read.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Whether this lookup is a sample: one in 16, without a pattern that the order of tables could fall in with.
+    #[inline]
+    pub(super) fn is_sample(&mut self) -> bool {
+        self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        self.random >> 60 == 0
     }
 
     pub(super) fn take_buffer(&mut self) -> Vec<u8> {
@@ -60,23 +77,32 @@ impl ReadContext {
 impl fmt::Debug for ReadContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
+            pass_cache_by,
             blocks_read,
             bytes_read,
             bytes_decompressed,
+            cache_hits,
+            cache_misses,
             filters_checked,
             filters_ruled_out,
             filters_true_positive,
             filters_unreadable,
+            filters_skipped,
+            random: _,
             buffer: _,
         } = self;
         f.debug_struct("ReadContext")
+            .field("pass_cache_by", pass_cache_by)
             .field("blocks_read", blocks_read)
             .field("bytes_read", bytes_read)
             .field("bytes_decompressed", bytes_decompressed)
+            .field("cache_hits", cache_hits)
+            .field("cache_misses", cache_misses)
             .field("filters_checked", filters_checked)
             .field("filters_ruled_out", filters_ruled_out)
             .field("filters_true_positive", filters_true_positive)
             .field("filters_unreadable", filters_unreadable)
+            .field("filters_skipped", filters_skipped)
             .finish()
     }
 }
@@ -86,6 +112,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_lookup_in_sixteen_is_a_sample_whatever_period_one_looks_at() {
+        let mut ctx = ReadContext::default();
+        let mut samples = [0; 16];
+        for number in 0..160_000 {
+            samples[number % 16] += u32::from(ctx.is_sample());
+        }
+        assert!(samples.iter().all(|count| (450..800).contains(count)), "{samples:?}");
+    }
+
+    #[test]
     fn debug_output_has_the_counters_and_no_bytes_of_blocks() {
         let mut ctx = ReadContext::default();
         ctx.give_buffer(vec![231; 3]);
@@ -93,8 +129,9 @@ mod tests {
         ctx.filters_unreadable = 1;
         assert_eq!(
             format!("{ctx:?}"),
-            "ReadContext { blocks_read: {Data: 1}, bytes_read: {Data: 45}, bytes_decompressed: {Data: 67}, \
-             filters_checked: 0, filters_ruled_out: 0, filters_true_positive: 0, filters_unreadable: 1 }"
+            "ReadContext { pass_cache_by: false, blocks_read: {Data: 1}, bytes_read: {Data: 45}, \
+             bytes_decompressed: {Data: 67}, cache_hits: {}, cache_misses: {}, filters_checked: 0, \
+             filters_ruled_out: 0, filters_true_positive: 0, filters_unreadable: 1, filters_skipped: 0 }"
         );
     }
 }

@@ -2,33 +2,40 @@
 //!
 //! ```text
 //! TableReader::get
+//!   filter_use.rs      is the filter worth asking?
 //!   filter_reader.rs   may the table hold the key?      a piece of the filter, one line of it
-//!   index/             which data block may hold it?    a partition of the index
-//!   fetch.rs           the block: read, verify, decompress
+//!   index/             which data block may hold it?    a piece of the index
 //!   block/             the entry in it
 //! ```
+//!
+//! Pieces and blocks are looked for in the cache (`pin.rs`); what is not there is read, verified, decompressed and parsed
+//! (`fetch.rs`) and enters it. A lookup whose pieces are cached takes no lock, allocates nothing, writes no memory that
+//! threads share, and copies no block.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::block::{DataBlock, Found, IndexBlock, IndexFormat, IndexValue};
+use super::budget::TableBudget;
 use super::fetch::BlockFetcher;
 use super::filter_reader::{FilterSource, TableFilter};
-use super::index::{IndexCursor, Partitions};
+use super::filter_use::{FilterHabit, FilterUse, MissCosts, Sample};
+use super::index::{IndexCursor, IndexPieces, IndexSource};
 use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
+use super::pin::{Pin, ask_slot};
 use super::{
     BlockHandle, BlockRole, Footer, FoundEntry, LookupKey, PinnedBytes, RangeTombstones,
     ReadContext, TableIter, TableProperties,
 };
+use crate::cache::{BlockMap, Cache, Entry, Held, Reservation, Role};
 use crate::error::{Error, Result};
-use crate::filter::Filter;
 use crate::key::{InternalKey, KeyOrder, SeqNo, ValueType};
 
 /// An open table.
 ///
-/// It is shared by [`Arc`], and any number of threads may read at once. Blocks of the index and of the filter stay in
-/// memory once they were used; data blocks belong to whoever reads them.
+/// It is shared by [`Arc`], and any number of threads may read at once. Blocks and pieces of index and filter are in the
+/// cache that it was opened with, as long as that has room; they leave it when the reader is dropped.
 #[derive(Debug)]
 pub struct TableReader {
     pub(super) fetcher: BlockFetcher,
@@ -39,14 +46,18 @@ pub struct TableReader {
     pub(super) index_handle: BlockHandle,
     pub(super) two_level_index: bool,
     pub(super) index_format: IndexFormat,
+    pub(super) budget: TableBudget,
     pub(super) index: Lazy<IndexPieces>,
     pub(super) filter: TableFilter,
+    pub(super) filter_use: FilterUse,
+    pub(super) filter_habit: FilterHabit,
+    pub(super) data_blocks: BlockMap<DataBlock>,
     /// What entries with sequence number 0 have instead.
     pub(super) global_seqno: Option<SeqNo>,
-    pub(super) range_tombstones: Lazy<Arc<RangeTombstones>>,
+    pub(super) range_tombstones: Lazy<(Arc<RangeTombstones>, Reservation)>,
+    /// What the reader takes itself.
+    pub(super) _charge: Reservation,
 }
-
-type IndexPieces = Partitions<OnceLock<Arc<IndexBlock>>>;
 
 /// What became of a table's filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,40 +86,113 @@ impl TableReader {
     ///   by [`TableReader::versions`].
     /// * Errors: `Corruption` naming file, part and offset; `Io`.
     pub fn get(&self, key: &LookupKey<'_>, ctx: &mut ReadContext) -> Result<Option<FoundEntry>> {
-        if !self.may_contain(key, ctx)? {
+        let pin = &mut Pin::default();
+        if !self.filter.is_usable() {
+            return self.get_unfiltered(key, pin, ctx);
+        }
+        if ctx.is_sample() {
+            return self.get_and_note(key, pin, ctx);
+        }
+        self.get_filtered(key, pin, ctx)
+    }
+
+    fn get_filtered(
+        &self,
+        key: &LookupKey<'_>,
+        pin: &mut Pin,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<FoundEntry>> {
+        if !self.filter_habit.asks(self.filter_use) {
+            ctx.filters_skipped += 1;
+            return self.get_unfiltered(key, pin, ctx);
+        }
+        if !self.filter.may_contain(self.filter_source(), key, pin, ctx)? {
             return Ok(None);
         }
-        let found = self.get_unfiltered(key, ctx)?;
-        if found.is_some() && self.filter.handle.is_some() {
-            ctx.filters_true_positive += 1;
-        }
+        let found = self.get_unfiltered(key, pin, ctx)?;
+        ctx.filters_true_positive += u64::from(found.is_some());
         Ok(found)
+    }
+
+    /// A lookup of which [`FilterHabit`] learns.
+    fn get_and_note(
+        &self,
+        key: &LookupKey<'_>,
+        pin: &mut Pin,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<FoundEntry>> {
+        let filter_role = self.filter.piece_role();
+        let seen = |ctx: &ReadContext, role| (ctx.cache_hits[role], ctx.cache_misses[role]);
+        let (filter, data) = (seen(ctx, filter_role), seen(ctx, BlockRole::Data));
+        let found = self.get_filtered(key, pin, ctx)?;
+        let missed = |role, (hits, misses)| {
+            let (hits_now, misses_now) = seen(ctx, role);
+            (hits_now + misses_now > hits + misses).then_some(misses_now > misses)
+        };
+        let sample = Sample {
+            absent: found.is_none(),
+            filter: missed(filter_role, filter),
+            data: missed(BlockRole::Data, data),
+        };
+        let costs = MissCosts {
+            filter_piece: TableBudget::plain_cost(4096),
+            data_block: self.budget.data_cost(self.mean_data_block_len()),
+        };
+        self.filter_habit.note(sample, costs);
+        Ok(found)
+    }
+
+    /// Stored bytes of a data block, as far as the properties tell.
+    fn mean_data_block_len(&self) -> u64 {
+        let blocks = self.properties.num_data_blocks.filter(|blocks| *blocks > 0);
+        let mean = blocks.and_then(|blocks| Some(self.properties.data_size? / blocks));
+        mean.unwrap_or(4096)
     }
 
     fn get_unfiltered(
         &self,
         key: &LookupKey<'_>,
+        pin: &mut Pin,
         ctx: &mut ReadContext,
     ) -> Result<Option<FoundEntry>> {
         let Some(target) = self.stored_target(key) else { return Ok(None) };
-        let at = self.index(ctx)?.locate(&self.order, target.user_key, target.packed());
-        let Some(block) = self.index_partition(at, ctx)? else { return Ok(None) };
-        let found = block
-            .find(&self.order, target.user_key, target.packed())
-            .map_err(|error| self.place_index(error, at))?;
-        let Some((value, ends_in_key)) = found else {
-            return self.get_by_walking(key, target, ctx);
-        };
-        if self.starts_behind(block, &value, target) {
+        let index = self.index_pinned(pin, ctx)?;
+        let at = index.partitions().locate(&self.order, target.user_key, target.packed());
+        if at >= index.partitions().len() {
             return Ok(None);
         }
-        match self.find_in_block(value.handle, target, ctx)? {
-            Searched::Entry(entry) => Ok(Some(entry)),
-            // The next block starts behind the separator. So it may hold entries of this key only if the separator
-            // is one.
-            Searched::PastEnd if ends_in_key => self.get_by_walking(key, target, ctx),
-            Searched::Absent | Searched::PastEnd => Ok(None),
+        let source = self.index_source();
+        let slots = index.partitions().slots();
+        let load = |ctx: &mut ReadContext| match index.get(at, source, ctx)? {
+            Some(piece) => Ok(piece),
+            None => Err(Error::corruption("no such piece of the index")), // not reached: it is below the number of pieces
+        };
+        let found = ask_slot(slots, at, source.piece_role(), pin, ctx, load, |piece| {
+            self.find_in_index(piece, target)
+        })?;
+        match found.map_err(|error| self.place_index(error, at))? {
+            InIndex::Absent => Ok(None),
+            InIndex::PastEnd if at + 1 == index.partitions().len() => Ok(None),
+            InIndex::PastEnd => self.get_by_walking(key, target, ctx),
+            InIndex::Block { handle, ends_in_key } => {
+                match self.find_in_block(handle, target, pin, ctx)? {
+                    Searched::Entry(entry) => Ok(Some(entry)),
+                    // The next block starts behind the separator. So it may hold entries of this key only if the
+                    // separator is one.
+                    Searched::PastEnd if ends_in_key => self.get_by_walking(key, target, ctx),
+                    Searched::Absent | Searched::PastEnd => Ok(None),
+                }
+            }
         }
+    }
+
+    fn find_in_index(&self, piece: &IndexBlock, target: InternalKey<'_>) -> Result<InIndex> {
+        let found = piece.find(&self.order, target.user_key, target.packed())?;
+        Ok(match found {
+            None => InIndex::PastEnd,
+            Some((value, _)) if self.starts_behind(piece, &value, target) => InIndex::Absent,
+            Some((value, ends_in_key)) => InIndex::Block { handle: value.handle, ends_in_key },
+        })
     }
 
     /// The same by a walk over the index, for keys whose entries go over a block's end.
@@ -123,7 +207,7 @@ impl TableReader {
         let mut cursor = IndexCursor::default();
         cursor.seek(self, target, &target.encode(), ctx)?;
         while let Some(value) = cursor.entry() {
-            match self.find_in_block(value.handle, target, ctx)? {
+            match self.find_in_block(value.handle, target, &mut Pin::default(), ctx)? {
                 Searched::Entry(entry) => return Ok(Some(entry)),
                 Searched::Absent => return Ok(None),
                 Searched::PastEnd => cursor.next(self, ctx)?,
@@ -136,19 +220,32 @@ impl TableReader {
         &self,
         handle: BlockHandle,
         target: InternalKey<'_>,
+        pin: &mut Pin,
         ctx: &mut ReadContext,
     ) -> Result<Searched> {
-        let block = self.data_block(handle, ctx)?;
-        let place = |error| self.fetcher.place(error, handle, BlockRole::Data);
-        block.touch().map_err(place)?;
-        let found = block.find(&self.order, target.user_key, target.packed()).map_err(place)?;
-        Ok(match found {
+        let searched = match self.data_blocks.get(handle.offset, pin.guard()) {
+            Some(block) => {
+                ctx.cache_hits[BlockRole::Data] += 1;
+                self.search(block, target)
+            }
+            None => {
+                pin.leave();
+                ctx.cache_misses[BlockRole::Data] += 1;
+                self.search(self.data_block(handle, ctx)?.entry(), target)
+            }
+        };
+        searched.map_err(|error| self.fetcher.place(error, handle, BlockRole::Data))
+    }
+
+    fn search(&self, block: &Entry<DataBlock>, target: InternalKey<'_>) -> Result<Searched> {
+        touch(block)?;
+        Ok(match block.find(&self.order, target.user_key, target.packed())? {
             Found::Absent => Searched::Absent,
             Found::PastEnd => Searched::PastEnd,
             Found::Entry { packed, value } => {
                 let Some(value_type) = ValueType::from_code(packed as u8) else {
                     let code = packed as u8;
-                    return Err(place(Error::corruption(format!("entry of type {code:#04x}"))));
+                    return Err(Error::corruption(format!("entry of type {code:#04x}")));
                 };
                 let seqno = self.effective_seqno(SeqNo::from_packed(packed));
                 let value = PinnedBytes::new(block, value);
@@ -191,9 +288,10 @@ impl TableReader {
         }
     }
 
-    /// Whether the table may hold entries of the key, as far as the filter knows.
+    /// Whether the table may hold entries of the key, as far as the filter knows. It is asked, whatever
+    /// [`ReaderOptions::filter_use`](super::ReaderOptions) says.
     pub fn may_contain(&self, key: &LookupKey<'_>, ctx: &mut ReadContext) -> Result<bool> {
-        self.filter.may_contain(self.filter_source(), key, ctx)
+        self.filter.may_contain(self.filter_source(), key, &mut Pin::default(), ctx)
     }
 
     /// Whether the table may hold a key at or behind `user_key` with the same prefix, as far as the filter knows.
@@ -225,16 +323,21 @@ impl TableReader {
 
     /// The table's range tombstones; read at the first call and kept.
     pub fn range_tombstones(&self, ctx: &mut ReadContext) -> Result<&Arc<RangeTombstones>> {
-        self.range_tombstones.get_or_load(|| {
-            let Some(handle) = self.metaindex.get(metaindex::RANGE_DELETIONS) else {
-                return Ok(Arc::default());
+        let read = || {
+            let tombstones = match self.metaindex.get(metaindex::RANGE_DELETIONS) {
+                None => Arc::default(),
+                Some(handle) => {
+                    let parse = |contents| {
+                        let block = DataBlock::parse_data(contents, &self.order)?;
+                        RangeTombstones::parse(&block, &self.order, self.global_seqno).map(Arc::new)
+                    };
+                    self.fetcher.fetch_parsed(handle, BlockRole::RangeDeletions, ctx, parse)?
+                }
             };
-            let parse = |contents| {
-                let block = DataBlock::parse_data(contents, &self.order)?;
-                RangeTombstones::parse(&block, &self.order, self.global_seqno).map(Arc::new)
-            };
-            self.fetcher.fetch_parsed(handle, BlockRole::RangeDeletions, ctx, parse)
-        })
+            let bytes = tombstones.memory_bytes();
+            Ok((tombstones, self.budget.cache.reserve(Role::RangeTombstones, bytes)))
+        };
+        self.range_tombstones.get_or_load(read).map(|(tombstones, _)| tombstones)
     }
 
     /// The offset in the file at which an entry of `user_key` would be, to about one data block.
@@ -292,7 +395,7 @@ impl TableReader {
 
     /// Whether the filter can rule out whole keys.
     pub fn filters_whole_keys(&self) -> bool {
-        self.filter.handle.is_some() && self.filter.whole_keys
+        self.filter.is_usable() && self.filter.whole_keys
     }
 
     /// The sequence number that all entries of an ingested file have.
@@ -310,76 +413,93 @@ impl TableReader {
         self.fetcher.file_len()
     }
 
-    /// Bytes held in memory by the index and the filter: the top levels and what was used so far.
-    pub fn memory_bytes(&self) -> usize {
-        let filter = self.filter.pieces.get().and_then(Option::as_ref).map_or(0, |pieces| {
-            let loaded: usize = pieces.loaded().flatten().map(Filter::heap_bytes).sum();
-            pieces.memory_bytes() + loaded
-        });
-        let index = self.index.get().map_or(0, |pieces| {
-            let loaded: usize = pieces.loaded().map(|block| block.memory_bytes()).sum();
-            pieces.memory_bytes() + loaded
-        });
-        size_of::<Self>() + index + filter
+    /// The cache that the table's blocks and pieces are in.
+    pub fn cache(&self) -> &Cache {
+        &self.budget.cache
     }
 
-    /// A data block: read, verified, decompressed and parsed.
+    /// A data block: from the cache, or read, verified, decompressed and parsed.
     pub(super) fn data_block(
         &self,
         handle: BlockHandle,
         ctx: &mut ReadContext,
-    ) -> Result<Arc<DataBlock>> {
-        let parse = |contents| DataBlock::parse_data(contents, &self.order).map(Arc::new);
-        self.fetcher.fetch_parsed(handle, BlockRole::Data, ctx, parse)
+    ) -> Result<Held<DataBlock>> {
+        let (how, cost) = (self.budget.admission(ctx), self.budget.data_cost(handle.size));
+        self.data_blocks.get_or_load(handle.offset, how, cost, || {
+            let parse = |contents| DataBlock::parse_data(contents, &self.order);
+            self.fetcher.fetch_parsed(handle, BlockRole::Data, ctx, parse)
+        })
     }
 
     /// The index's pieces, found at the first use.
-    #[inline]
     pub(super) fn index(&self, ctx: &mut ReadContext) -> Result<&IndexPieces> {
+        self.index_pinned(&mut Pin::default(), ctx)
+    }
+
+    #[inline]
+    fn index_pinned(&self, pin: &mut Pin, ctx: &mut ReadContext) -> Result<&IndexPieces> {
         self.index.get_or_load(|| {
-            if !self.two_level_index {
-                return Ok(Partitions::single(self.index_handle));
-            }
-            let role = BlockRole::IndexTopLevel;
-            self.fetcher.fetch_parsed(self.index_handle, role, ctx, |contents| {
-                Partitions::parse(&contents, self.index_format, &self.order)
-            })
+            pin.leave();
+            IndexPieces::read(self.index_source(), ctx)
         })
+    }
+
+    pub(super) fn index_source(&self) -> IndexSource<'_> {
+        IndexSource {
+            fetcher: &self.fetcher,
+            budget: &self.budget,
+            order: &self.order,
+            format: self.index_format,
+            block: self.index_handle,
+            two_level: self.two_level_index,
+        }
     }
 
     pub(super) fn filter_source(&self) -> FilterSource<'_> {
         FilterSource {
             fetcher: &self.fetcher,
+            budget: &self.budget,
             order: &self.order,
             // Filter partitions are found through an index whose entries never hold first keys.
             format: IndexFormat { first_keys: false, ..self.index_format },
         }
     }
 
-    /// Partition `at` of the index; `None` behind the last one.
-    #[inline]
-    pub(super) fn index_partition(
+    /// Piece `at` of the index; `None` behind the last one.
+    pub(super) fn index_piece(
         &self,
         at: usize,
         ctx: &mut ReadContext,
-    ) -> Result<Option<&Arc<IndexBlock>>> {
-        self.index(ctx)?.get_or_load(at, |handle| {
-            self.fetcher.fetch_parsed(handle, self.index_role(), ctx, |contents| {
-                IndexBlock::parse_index(contents, self.index_format, &self.order).map(Arc::new)
-            })
-        })
+    ) -> Result<Option<Held<IndexBlock>>> {
+        self.index(ctx)?.get(at, self.index_source(), ctx)
     }
 
-    /// Names the place of an error in partition `at` of the index.
+    /// Names the place of an error in piece `at` of the index.
     #[cold]
     pub(super) fn place_index(&self, error: Error, at: usize) -> Error {
-        let handle = self.index.get().and_then(|index| index.handle(at)).unwrap_or_default();
-        self.fetcher.place(error, handle, self.index_role())
+        let block = self.index.get().and_then(|index| index.block_of(at)).unwrap_or_default();
+        self.fetcher.place(error, block, self.index_source().piece_role())
     }
+}
 
-    pub(super) fn index_role(&self) -> BlockRole {
-        if self.two_level_index { BlockRole::IndexPartition } else { BlockRole::Index }
+/// Notes that a block is about to be searched, and charges what it builds at the second search.
+#[inline]
+pub(super) fn touch(block: &Entry<DataBlock>) -> Result<()> {
+    let built = block.touch()?;
+    if built > 0 {
+        block.grow(built);
     }
+    Ok(())
+}
+
+/// What a piece of the index says about a key.
+enum InIndex {
+    /// The block that it would be in starts behind it.
+    Absent,
+    /// All separators are before it.
+    PastEnd,
+    /// It may be in this block.
+    Block { handle: BlockHandle, ends_in_key: bool },
 }
 
 enum Searched {

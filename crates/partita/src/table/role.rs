@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What a block of a table is for. Errors, counters and (later) the cache tell blocks apart by it.
+/// What a block of a table is for. Errors and counters tell blocks apart by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockRole {
     /// Entries of the table.

@@ -16,8 +16,8 @@ use super::open::{
 use super::role::PerRole;
 use super::verify_entries::{EntryChecker, EntryCounts, IndexEntry};
 use super::{
-    BlockHandle, BlockRole, Footer, RangeTombstones, ReadContext, ReaderOptions, TableProperties,
-    TableReader,
+    BlockHandle, BlockRole, FilterDamage, Footer, RangeTombstones, ReadContext, ReaderOptions,
+    TableProperties, TableReader,
 };
 use crate::error::{Error, Result};
 use crate::io::RandomAccessFile;
@@ -71,7 +71,12 @@ pub fn verify_table(
     options: &ReaderOptions,
     on_block: &mut dyn FnMut(BlockInfo),
 ) -> VerifyReport {
-    let options = ReaderOptions { verify_checksums: true, ..options.clone() };
+    let options = ReaderOptions {
+        verify_checksums: true,
+        // It shows when the filter's own blocks are checked.
+        filter_damage: FilterDamage::RuleNothingOut,
+        ..options.clone()
+    };
     let footer = match read_footer(&**file) {
         Ok(footer) => footer,
         Err(error) => {

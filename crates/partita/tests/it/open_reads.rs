@@ -1,8 +1,7 @@
 //! What opening a table reads, and what is put off until it is used.
 
 use std::fs;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use partita::io::{DiskFile, MemoryFile, RandomAccessFile};
 use partita::key::SeqNo;
@@ -10,37 +9,7 @@ use partita::table::{BlockRole, LookupKey, ReadContext, ReaderOptions, TableRead
 use partita::{ErrorKind, Result};
 use partita_testkit::golden;
 
-/// A file that notes where it is read.
-#[derive(Debug)]
-struct Watched<F> {
-    file: F,
-    reads: Mutex<Vec<(u64, usize)>>,
-}
-
-impl<F: RandomAccessFile> Watched<F> {
-    fn new(file: F) -> Arc<Self> {
-        Arc::new(Self { file, reads: Mutex::default() })
-    }
-
-    fn take_reads(&self) -> Vec<(u64, usize)> {
-        std::mem::take(&mut self.reads.lock().unwrap())
-    }
-}
-
-impl<F: RandomAccessFile> RandomAccessFile for Watched<F> {
-    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.reads.lock().unwrap().push((offset, buf.len()));
-        self.file.read_exact_at(offset, buf)
-    }
-
-    fn len(&self) -> u64 {
-        self.file.len()
-    }
-
-    fn path(&self) -> &Path {
-        self.file.path()
-    }
-}
+use crate::support::Watched;
 
 fn open<F: RandomAccessFile + 'static>(file: &Arc<Watched<F>>) -> Result<TableReader> {
     let file: Arc<dyn RandomAccessFile> = Arc::<Watched<F>>::clone(file);

@@ -17,6 +17,8 @@ pub(crate) struct IndexWalk<'b> {
     /// Offset of the entry, and of the one behind it.
     at: usize,
     next: usize,
+    /// Bytes that its key shares with the one before.
+    shared: usize,
     /// Restart points at or before the entry.
     restarts_passed: usize,
 }
@@ -33,8 +35,31 @@ impl<'b> IndexWalk<'b> {
             value: IndexValue::default(),
             at: 0,
             next: 0,
+            shared: 0,
             restarts_passed: 0,
         })
+    }
+
+    /// A walk over entries by themselves, of a whole number of restart intervals.
+    pub(crate) fn of_entries(entries: &'b [u8], format: IndexFormat) -> Self {
+        let len = entries.len();
+        Self {
+            contents: entries,
+            layout: Layout {
+                keys_end: len,
+                restarts_at: len,
+                restart_count: 0,
+                separated_values: false,
+                hash_index: false,
+            },
+            format,
+            key: Vec::new(),
+            value: IndexValue::default(),
+            at: 0,
+            next: 0,
+            shared: 0,
+            restarts_passed: 0,
+        }
     }
 
     /// Moves to the next entry. Returns whether there is one.
@@ -75,7 +100,7 @@ impl<'b> IndexWalk<'b> {
         }
         self.key.truncate(shared);
         self.key.extend_from_slice(&self.contents[key_at..key_end]);
-        (self.at, self.next) = (at, next);
+        (self.at, self.next, self.shared) = (at, next, shared);
         self.restarts_passed += usize::from(is_restart);
         Ok(true)
     }
@@ -103,7 +128,27 @@ impl<'b> IndexWalk<'b> {
         self.value.handle
     }
 
-    /// Whether the walk for which the entries are kept may go on: see [`KeyBudget`].
+    /// Offset of the entry.
+    pub(crate) fn entry_start(&self) -> usize {
+        self.at
+    }
+
+    /// Offset behind it.
+    pub(crate) fn entry_end(&self) -> usize {
+        self.next
+    }
+
+    /// Whether the entry stands by itself: its key shares nothing with the one before, and its handle is in full.
+    pub(crate) fn stands_alone(&self) -> bool {
+        self.shared == 0
+    }
+
+    /// Whether a restart point follows, or the end.
+    pub(crate) fn ends_interval(&self) -> bool {
+        self.next == self.restart(self.restarts_passed).unwrap_or(self.layout.keys_end)
+    }
+
+    /// What the keys may take that are kept of the walk.
     pub(crate) fn key_budget(&self) -> KeyBudget {
         KeyBudget::of_block(self.contents.len())
     }

@@ -1,5 +1,4 @@
-use std::sync::Arc;
-
+use crate::cache::Held;
 use crate::error::Result;
 use crate::key::InternalKey;
 use crate::table::block::{BlockCursor, IndexBlock, IndexFormat, IndexValue};
@@ -11,7 +10,7 @@ use crate::table::{BlockHandle, ReadContext, TableReader};
 /// the position cannot disagree with what was read.
 #[derive(Debug, Default)]
 pub(crate) struct IndexCursor {
-    loaded: Option<(usize, Arc<IndexBlock>)>,
+    loaded: Option<(usize, Held<IndexBlock>)>,
     cursor: BlockCursor<IndexFormat>,
 }
 
@@ -34,7 +33,7 @@ impl IndexCursor {
         table: &TableReader,
         ctx: &mut ReadContext,
     ) -> Result<()> {
-        let end = table.index(ctx)?.len();
+        let end = table.index(ctx)?.partitions().len();
         self.last_before(table, end, ctx)
     }
 
@@ -48,7 +47,7 @@ impl IndexCursor {
     ) -> Result<()> {
         self.cursor.reset();
         let order = table.key_order();
-        let at = table.index(ctx)?.locate(order, target.user_key, target.packed());
+        let at = table.index(ctx)?.partitions().locate(order, target.user_key, target.packed());
         if !self.load(table, at, ctx)? {
             return Ok(());
         }
@@ -101,10 +100,10 @@ impl IndexCursor {
         checked
     }
 
-    /// Moves to the first entry of partition `at`, or of the next one that has any.
+    /// Moves to the first entry of piece `at`, or of the next one that has any.
     fn first_from(&mut self, table: &TableReader, at: usize, ctx: &mut ReadContext) -> Result<()> {
         self.cursor.reset();
-        for at in at..table.index(ctx)?.len() {
+        for at in at..table.index(ctx)?.partitions().len() {
             self.load(table, at, ctx)?;
             if let Some((_, block)) = &self.loaded {
                 self.cursor.seek_to_first(block).map_err(|error| table.place_index(error, at))?;
@@ -136,13 +135,13 @@ impl IndexCursor {
         Ok(())
     }
 
-    /// Makes partition `at` the loaded one. Returns whether there is such a partition.
+    /// Makes piece `at` the loaded one. Returns whether there is such a partition.
     fn load(&mut self, table: &TableReader, at: usize, ctx: &mut ReadContext) -> Result<bool> {
         if self.loaded.as_ref().is_some_and(|(loaded, _)| *loaded == at) {
             return Ok(true);
         }
         self.loaded = None;
-        self.loaded = table.index_partition(at, ctx)?.map(|block| (at, Arc::clone(block)));
+        self.loaded = table.index_piece(at, ctx)?.map(|block| (at, block));
         Ok(self.loaded.is_some())
     }
 }

@@ -1,0 +1,241 @@
+//! Whether asking a filter pays.
+//!
+//! A filter saves the lookups of keys that are not there, and costs every lookup. Where nearly all keys are found, as at
+//! the last level of a store that reads what it wrote, it only costs: time, and memory that data blocks could have.
+//!
+//! ```text
+//! one lookup in 16 is a sample:   was the key there?   did the filter's piece come from the file?   did the data?
+//! 64 samples are a window:        P(absent) * (search of index and data + their misses)  against  probe + its misses
+//! ```
+//!
+//! * The first window is asked through the filter.
+//! * Whether a key was there is known either way: from the filter's no, or from the search. So a change of the workload
+//!   shows in the next window, also while the filter is left alone.
+//! * What a miss costs is nominal; how often pieces miss is what the last window with such pieces showed.
+//! * One figure must be a quarter above the other for a change of mind.
+//!
+//! Answers never depend on it. Any thread may note samples: they are added up without locks, and a few may be lost.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// When a table's filter is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FilterUse {
+    /// If the lookups of late show that it pays.
+    #[default]
+    Adaptive,
+    /// In each lookup.
+    Always,
+    /// In none.
+    Never,
+}
+
+/// Samples in a window.
+const WINDOW: u64 = 64;
+/// What a probe costs whose piece is cached, and the search of index and data block; nanoseconds.
+const PROBE_NS: u64 = 60;
+const SEARCH_NS: u64 = 400;
+
+/// What one sampled lookup showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sample {
+    /// The key was not there.
+    pub(super) absent: bool,
+    /// The filter was asked, and whether its piece came from the file.
+    pub(super) filter: Option<Missed>,
+    /// A data block was searched, and whether it came from the file.
+    pub(super) data: Option<Missed>,
+}
+
+/// Whether something had to be read.
+pub(super) type Missed = bool;
+
+/// The estimate for one table.
+#[derive(Debug)]
+pub(super) struct FilterHabit {
+    /// Counts of the open window, 8 bits each: samples, absent, filter asked, filter missed, data searched, data missed.
+    window: AtomicU64,
+    /// Per cent of filter pieces and of data blocks that were read, as last seen.
+    filter_missed: AtomicU32,
+    data_missed: AtomicU32,
+    /// Whether the filter is left alone.
+    skips: AtomicBool,
+}
+
+impl Default for FilterHabit {
+    fn default() -> Self {
+        Self {
+            window: AtomicU64::new(0),
+            filter_missed: AtomicU32::new(0),
+            data_missed: AtomicU32::new(0),
+            skips: AtomicBool::new(false),
+        }
+    }
+}
+
+/// What it costs to read a table's pieces, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MissCosts {
+    pub(super) filter_piece: u32,
+    pub(super) data_block: u32,
+}
+
+impl FilterHabit {
+    /// Whether the filter is to be asked.
+    #[inline]
+    pub(super) fn asks(&self, filter_use: FilterUse) -> bool {
+        match filter_use {
+            FilterUse::Adaptive => !self.skips.load(Ordering::Relaxed),
+            FilterUse::Always => true,
+            FilterUse::Never => false,
+        }
+    }
+
+    /// Adds a sample; with the last one of a window decides.
+    pub(super) fn note(&self, sample: Sample, costs: MissCosts) {
+        let counts = Window::of(sample).0;
+        let window = self.window.fetch_add(counts, Ordering::Relaxed) + counts;
+        // Exactly one thread sees the count reach the window's size. What others add until it is cut off is lost.
+        if Window(window).samples() == WINDOW {
+            self.window.store(0, Ordering::Relaxed);
+            self.decide(Window(window), costs);
+        }
+    }
+
+    fn decide(&self, window: Window, costs: MissCosts) {
+        let filter_missed = rate(window.count(2), window.count(3), &self.filter_missed);
+        let data_missed = rate(window.count(4), window.count(5), &self.data_missed);
+        let filter_cost = PROBE_NS + u64::from(costs.filter_piece) * filter_missed / 100;
+        let search_cost = SEARCH_NS + u64::from(costs.data_block) * data_missed / 100;
+        let saved = search_cost * window.count(1) / WINDOW;
+        let skips = self.skips.load(Ordering::Relaxed);
+        let changes = if skips { saved > filter_cost * 5 / 4 } else { saved * 5 / 4 < filter_cost };
+        if changes {
+            self.skips.store(!skips, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Per cent of `all` that `missed`; what was last seen, if there are none.
+fn rate(all: u64, missed: u64, last: &AtomicU32) -> u64 {
+    let Some(per_cent) = (100 * missed).checked_div(all) else {
+        return u64::from(last.load(Ordering::Relaxed));
+    };
+    last.store(per_cent as u32, Ordering::Relaxed);
+    per_cent
+}
+
+/// Six counts of 8 bits. Should 192 threads add to a full window before it is cut off, counts run over into each other,
+/// and one decision may be wrong, for one window.
+#[derive(Clone, Copy)]
+struct Window(u64);
+
+impl Window {
+    fn of(sample: Sample) -> Self {
+        let Sample { absent, filter, data } = sample;
+        let flags = [
+            true,
+            absent,
+            filter.is_some(),
+            filter == Some(true),
+            data.is_some(),
+            data == Some(true),
+        ];
+        Self(flags.into_iter().rev().fold(0, |counts, flag| counts << 8 | u64::from(flag)))
+    }
+
+    fn samples(self) -> u64 {
+        self.count(0)
+    }
+
+    fn count(self, at: u32) -> u64 {
+        self.0 >> (8 * at) & 0xff
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COSTS: MissCosts = MissCosts { filter_piece: 2000, data_block: 20_000 };
+
+    fn lookups(habit: &FilterHabit, windows: u64, sample: impl Fn(u64) -> Sample) {
+        (0..windows * WINDOW).for_each(|number| habit.note(sample(number), COSTS));
+    }
+
+    fn present(_: u64) -> Sample {
+        Sample { absent: false, filter: Some(false), data: Some(false) }
+    }
+
+    fn absent(_: u64) -> Sample {
+        Sample { absent: true, filter: None, data: Some(false) }
+    }
+
+    #[test]
+    fn a_filter_that_rules_nothing_out_is_left_alone_after_one_window_and_comes_back_after_one() {
+        let habit = FilterHabit::default();
+        assert!(habit.asks(FilterUse::Adaptive));
+        lookups(&habit, 1, present);
+        assert!(!habit.asks(FilterUse::Adaptive));
+        assert!(habit.asks(FilterUse::Always) && !habit.asks(FilterUse::Never));
+        lookups(&habit, 3, present);
+        assert!(!habit.asks(FilterUse::Adaptive));
+        lookups(&habit, 1, absent);
+        assert!(habit.asks(FilterUse::Adaptive));
+    }
+
+    #[test]
+    fn a_filter_pays_at_fewer_absent_keys_if_data_is_read_from_the_file() {
+        let one_in_ten = |data_missed| {
+            move |number| Sample {
+                absent: number % 10 == 0,
+                filter: Some(false),
+                data: Some(data_missed),
+            }
+        };
+        let habit = FilterHabit::default();
+        lookups(&habit, 1, one_in_ten(false));
+        assert!(!habit.asks(FilterUse::Adaptive));
+        lookups(&habit, 1, one_in_ten(true));
+        assert!(habit.asks(FilterUse::Adaptive));
+    }
+
+    #[test]
+    fn a_filter_that_must_be_read_pays_less() {
+        let half_absent = |missed| {
+            move |number| Sample {
+                absent: number % 2 == 0,
+                filter: Some(missed),
+                data: Some(false),
+            }
+        };
+        let habit = FilterHabit::default();
+        lookups(&habit, 1, half_absent(false));
+        assert!(habit.asks(FilterUse::Adaptive));
+        lookups(&habit, 1, half_absent(true));
+        assert!(!habit.asks(FilterUse::Adaptive));
+    }
+
+    #[test]
+    fn a_border_case_does_not_flap() {
+        let habit = FilterHabit::default();
+        // Saves 400 * 10 / 64 = 62 ns for 60.
+        lookups(&habit, 4, |number| Sample { absent: number % WINDOW < 10, ..present(0) });
+        assert!(habit.asks(FilterUse::Adaptive));
+        lookups(&habit, 1, present);
+        lookups(&habit, 4, |number| Sample { absent: number % WINDOW < 10, ..present(0) });
+        assert!(!habit.asks(FilterUse::Adaptive));
+    }
+
+    #[test]
+    fn threads_that_note_at_once_lose_no_window() {
+        let habit = FilterHabit::default();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| lookups(&habit, 50, present));
+            }
+        });
+        assert!(!habit.asks(FilterUse::Adaptive));
+        assert!(Window(habit.window.load(Ordering::Relaxed)).samples() < WINDOW);
+    }
+}

@@ -1,0 +1,101 @@
+//! A lookup of what is cached allocates nothing. A binary of its own, because it counts all allocations.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use partita::cache::Cache;
+use partita::filter::FilterPolicy;
+use partita::io::MemoryWriter;
+use partita::key::{InternalKey, KeyOrder, SeqNo, ValueType};
+use partita::options::{FilterLayout, IndexType, TableOptions};
+use partita::table::{
+    FilterUse, LookupKey, ReadContext, ReaderOptions, TableBuilder, TableContext, TableReader,
+};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: hands every call on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: as above; what was allocated came from there.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn key(number: u32) -> [u8; 8] {
+    u64::from(number).to_be_bytes()
+}
+
+fn table(partitioned: bool, value_len: usize) -> TableReader {
+    let (index_type, filter_layout) = match partitioned {
+        true => (IndexType::TwoLevel, FilterLayout::Partitioned),
+        false => (IndexType::BinarySearch, FilterLayout::Full),
+    };
+    let options = TableOptions {
+        block_size: 1000,
+        index_type,
+        filter_layout,
+        filter_policy: Some(FilterPolicy::Bloom { bits_per_key: 20.0 }),
+        ..TableOptions::default()
+    };
+    let writer = MemoryWriter::new("x.sst");
+    let (file, context) = (Box::new(writer.clone()), TableContext::default());
+    let mut builder = TableBuilder::new(file, options, KeyOrder::Bytewise, context).unwrap();
+    for number in 0..20_000 {
+        let key = key(2 * number);
+        let key = InternalKey::new(&key, SeqNo::new(1).unwrap(), ValueType::Value);
+        builder.add(&key.encode(), &vec![7; value_len]).unwrap();
+    }
+    builder.finish().unwrap();
+    let options = ReaderOptions {
+        cache: Cache::new(64 << 20),
+        filter_use: FilterUse::Always,
+        ..ReaderOptions::default()
+    };
+    let file = Arc::new(writer.into_file());
+    TableReader::open(file, &options, &mut ReadContext::default()).unwrap()
+}
+
+#[test]
+fn cached_gets_of_present_and_absent_keys_allocate_nothing() {
+    for partitioned in [false, true] {
+        // Values that are copied, and values that hold their block.
+        for value_len in [8, 100] {
+            let table = table(partitioned, value_len);
+            let mut ctx = ReadContext::default();
+            let mut look_up_all = || {
+                let mut allocations = 0;
+                for number in 0..40_000 {
+                    // Absent keys stand behind present ones, and are no separators.
+                    let is_present = number % 2 == 0;
+                    let key = [&key(number / 2 * 2)[..], b"x"].concat();
+                    let key = if is_present { &key[..8] } else { &key };
+                    let before = ALLOCATIONS.with(Cell::get);
+                    let found = table.get(&LookupKey::new(key, SeqNo::MAX), &mut ctx).unwrap();
+                    allocations += ALLOCATIONS.with(Cell::get) - before;
+                    let found = found.map(|found| found.value.len());
+                    assert_eq!(found, is_present.then_some(value_len));
+                }
+                allocations
+            };
+            // What is built at the second use is built then.
+            look_up_all();
+            look_up_all();
+            assert_eq!(look_up_all(), 0, "partitioned {partitioned}, values of {value_len}");
+        }
+    }
+}
