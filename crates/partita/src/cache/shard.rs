@@ -43,6 +43,10 @@ pub(super) enum Queue {
 /// How many queues there are.
 pub(super) const QUEUES: usize = 5;
 
+/// One in so many of the data blocks that are cached is remembered once it is evicted. With all, a scan would bring what
+/// it passes into the long queue as soon as the cache holds a fair part of the whole.
+const REMEMBERED: usize = 2;
+
 /// Where an entry is linked.
 pub(super) trait Unlink: Send + Sync {
     /// Clears the link to what is found at `at`. Memory that this replaces is added to `retired`.
@@ -84,10 +88,9 @@ impl Shard {
         let queue = member.queue;
         let node = self.lists.push_back(queue as usize, member);
         self.lists.item(node).entry.set_position(node);
-        let data =
-            self.lists.len_of(Queue::Probation as usize) + self.lists.len_of(Queue::Data as usize);
         if queue == Queue::Probation {
-            self.ghost.fit(data);
+            let data = [Queue::Probation, Queue::Data].map(|data| self.lists.len_of(data as usize));
+            self.ghost.fit(data.iter().sum::<usize>() / REMEMBERED);
         }
     }
 

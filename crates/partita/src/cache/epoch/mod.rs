@@ -2,7 +2,7 @@
 //! lives.
 //!
 //! A reader pins once for an operation, follows links to entries, uses them, and unpins. Whoever removes an entry cuts
-//! the link and hands the entry to [`retire`], which frees it as soon as no reader can have seen it: nearly always at
+//! the link and hands the entry to `retire`, which frees it as soon as no reader can have seen it: nearly always at
 //! once, else when the reader that hindered it unpins. `domain.rs` has the rule and the argument for it; this file has
 //! the records of the threads and what waits.
 //!

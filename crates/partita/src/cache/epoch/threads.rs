@@ -92,7 +92,7 @@ pub(in crate::cache) fn thread_id() -> Option<usize> {
 
 /// While it lives, what was reachable through the cache stays in memory.
 ///
-/// It belongs to its thread and should live no longer than a lookup: see the [module](self).
+/// It belongs to its thread and should live no longer than a lookup: what is evicted meanwhile stays in memory, of all caches.
 #[derive(Debug)]
 pub struct Guard {
     record: &'static Record,
