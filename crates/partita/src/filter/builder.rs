@@ -108,7 +108,7 @@ impl FilterBuilder {
     #[inline]
     fn hash(&self, key: &[u8]) -> u64 {
         match self.recipe {
-            Recipe::Legacy { .. } => u64::from(super::key_hash::legacy_hash(key)),
+            Recipe::Legacy { .. } => u64::from(crate::key::legacy_hash(key)),
             Recipe::Bloom { .. } | Recipe::Ribbon { .. } => hash64(key),
         }
     }

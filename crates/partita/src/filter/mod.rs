@@ -33,7 +33,6 @@ mod builder;
 mod chunks;
 #[cfg(test)]
 mod golden_tests;
-mod key_hash;
 mod legacy;
 mod lines;
 mod meta;
@@ -44,9 +43,9 @@ mod rate;
 mod ribbon;
 mod slot;
 
+pub use crate::key::KeyHash;
 pub use builder::FilterBuilder;
 pub(crate) use chunks::{ChunkLayout, ChunkProbe, FilterChunk};
-pub use key_hash::KeyHash;
 pub use meta::{FilterKind, FilterMeta, Probe};
 pub use parsed::Filter;
 pub use path::FilterImpl;

@@ -1,5 +1,9 @@
 //! What every iterator over internal keys can do.
 
+mod range_tombstones;
+
+pub use range_tombstones::{RangeTombstone, RangeTombstones};
+
 use crate::error::Result;
 
 /// A walk over entries in internal key order: user key ascending, newest first.

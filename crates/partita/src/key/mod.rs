@@ -1,4 +1,5 @@
-//! The vocabulary of every layer: user keys, sequence numbers, value types, internal keys and their order.
+//! The vocabulary of every layer: user keys, sequence numbers, value types, internal keys and their order,
+//! and what a lookup asks for.
 //!
 //! ```text
 //! internal key:  user key bytes | packed u64 LE
@@ -9,6 +10,8 @@
 mod comparator;
 mod excerpt;
 mod internal_key;
+mod key_hash;
+mod lookup;
 mod prefix;
 mod seqno;
 mod value_type;
@@ -16,6 +19,9 @@ mod value_type;
 pub use comparator::{BYTEWISE_NAME, Comparator, KeyOrder, REVERSE_BYTEWISE_NAME};
 pub(crate) use excerpt::Excerpt;
 pub use internal_key::{InternalKey, PACKED_LEN, append_internal_key, pack};
+pub use key_hash::KeyHash;
+pub(crate) use key_hash::legacy_hash;
+pub use lookup::LookupKey;
 pub use prefix::{PrefixExtractor, PrefixTransform};
 pub use seqno::SeqNo;
 pub use value_type::ValueType;

@@ -5,3 +5,4 @@ pub mod coding;
 pub mod compression;
 pub mod hash;
 pub(crate) mod prefetch;
+pub(crate) mod prefix;

@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 
-use super::prefix::prefix_word;
+use crate::util::prefix::prefix_word;
 
 /// Restart points in a group: so many words, with one offset more, fill a cache line.
 const GROUP_LEN: usize = 5;
@@ -220,7 +220,7 @@ fn count_below(top: &[Line], word: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::prefix::common_prefix_len;
+    use crate::util::prefix::common_prefix_len;
     use super::*;
     use proptest::prelude::*;
 

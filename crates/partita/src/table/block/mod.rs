@@ -28,8 +28,7 @@ mod directory;
 mod format;
 mod key_buf;
 mod layout;
-pub(crate) mod prefix;
-mod search;
+pub(crate) mod search;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -43,7 +42,6 @@ pub(crate) use walk::IndexWalk;
 
 use directory::{Directory, Noted};
 use layout::Layout;
-use prefix::{common_prefix_len, prefix_word};
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -51,6 +49,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
+use crate::util::prefix::{common_prefix_len, prefix_word};
 
 /// A data block, or a meta block built like one.
 pub type DataBlock = Block<DataFormat>;

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use super::directory::{Lead, Start};
-use super::prefix::common_prefix_len;
+use crate::util::prefix::common_prefix_len;
 use super::{
     Block, BlockCursor, DataBlock, EntryAt, Format, IndexBlock, IndexValue, damaged_entry, overrun,
 };

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use crate::key::{KeyOrder, PACKED_LEN};
-use crate::table::block::prefix::prefix_word;
+use crate::util::prefix::prefix_word;
 use crate::table::block::{IndexFormat, IndexWalk};
 
 /// The keys that tell the pieces of an index or filter apart.

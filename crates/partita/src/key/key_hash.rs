@@ -11,7 +11,7 @@ const LEGACY_SEED: u32 = 0xbc9f_1d34;
 /// goes back to the key's bytes.
 ///
 /// ```
-/// use partita::filter::KeyHash;
+/// use partita::key::KeyHash;
 ///
 /// let key = KeyHash::new(b"user_key");
 /// assert_eq!(key.hash64(), partita::util::hash::hash64(b"user_key"));
@@ -50,6 +50,6 @@ impl<'a> KeyHash<'a> {
 
 /// The hash that legacy Bloom filters use.
 #[inline]
-pub(super) fn legacy_hash(key: &[u8]) -> u32 {
+pub(crate) fn legacy_hash(key: &[u8]) -> u32 {
     hash32(key, LEGACY_SEED)
 }
