@@ -5,8 +5,10 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`memtable`] | what was written last, sorted, in memory |
 //! | [`table`] | SST files: reading, writing, iterating |
-//! | [`iter`] | what every iterator over internal keys can do |
+//! | [`iter`] | iterators over internal keys, range tombstones |
+//! | [`merge`] | merge operators, and what the versions of a key come to |
 //! | [`filter`] | Bloom and Ribbon filters: bits only |
 //! | [`wal`] | log records: the write-ahead log and the manifest |
 //! | [`batch`] | write batches, byte for byte as RocksDB has them |
@@ -26,6 +28,8 @@ pub mod filter;
 pub mod io;
 pub mod iter;
 pub mod key;
+pub mod memtable;
+pub mod merge;
 pub mod options;
 pub mod table;
 pub mod util;

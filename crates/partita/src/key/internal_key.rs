@@ -92,6 +92,16 @@ impl<'a> InternalKey<'a> {
         Ok(Self { user_key, seqno: SeqNo::from_packed(packed), value_type })
     }
 
+    /// Takes the target of a seek apart: one that is no internal key is the caller's mistake, not damage of a file.
+    pub(crate) fn decode_target(target: &'a [u8]) -> Result<Self> {
+        Self::decode(target).map_err(|_| {
+            Error::invalid_argument(format!(
+                "seek target of {} bytes is no internal key: InternalKey::for_seek(..).encode() makes one",
+                target.len()
+            ))
+        })
+    }
+
     /// Sequence number and type as one word.
     pub const fn packed(&self) -> u64 {
         pack(self.seqno, self.value_type)

@@ -156,7 +156,7 @@ impl TableIter {
     /// Moves to the first stored entry that is not before `target`.
     fn seek_stored(&mut self, target: &[u8]) -> Result<()> {
         self.data.reset();
-        let key = decode_target(target)?;
+        let key = InternalKey::decode_target(target)?;
         self.index.seek(&self.table, key, target, &mut self.ctx)?;
         if !self.load_block()? {
             return Ok(());
@@ -190,16 +190,6 @@ fn place(
     table.fetcher.place(error, handle, BlockRole::Data)
 }
 
-/// A target that is no internal key is the caller's mistake, not damage of the file.
-fn decode_target(target: &[u8]) -> Result<InternalKey<'_>> {
-    InternalKey::decode(target).map_err(|_| {
-        Error::invalid_argument(format!(
-            "seek target of {} bytes is no internal key: InternalKey::for_seek(..).encode() makes one",
-            target.len()
-        ))
-    })
-}
-
 impl InternalIterator for TableIter {
     #[inline]
     fn is_valid(&self) -> bool {
@@ -224,7 +214,7 @@ impl InternalIterator for TableIter {
         }
         // In the file all entries of a key are at sequence number 0; the target's number says nothing there.
         self.data.reset();
-        let key = decode_target(target)?;
+        let key = InternalKey::decode_target(target)?;
         self.seek_stored(&InternalKey::for_seek(key.user_key, SeqNo::MAX).encode())?;
         while self.is_valid() && self.table.order.compare_internal(self.key(), target).is_lt() {
             self.step()?;
