@@ -1,8 +1,32 @@
-//! What every iterator over internal keys can do.
+//! Iterators: what every walk over internal keys can do, and how many become one that a reader wants.
+//!
+//! ```text
+//! VisibleIterator       user keys, each with its newest visible value     visible.rs
+//!   UncoveredIterator   without what range tombstones hide                uncovered.rs, cover.rs
+//!     MergingIterator   one sorted stream of internal keys                merging.rs
+//!       a memtable's iterator, a table's, a LevelIterator                 run.rs
+//! ```
+//!
+//! Nothing here knows memtables or tables: files of a run are opened through [`SortedRun`], and [`RangeTombstones`] are
+//! asked within the limits of their file ([`TruncatedTombstones`]).
 
+mod bounds;
+mod cover;
+mod merging;
 mod range_tombstones;
+mod run;
+mod truncated;
+mod uncovered;
+mod visible;
 
+pub use bounds::Bounds;
+pub use cover::Cover;
+pub use merging::MergingIterator;
 pub use range_tombstones::{RangeTombstone, RangeTombstones};
+pub use run::{LevelIterator, SortedRun};
+pub use truncated::TruncatedTombstones;
+pub use uncovered::UncoveredIterator;
+pub use visible::{Skipped, VisibleIterator, VisibleOptions};
 
 use crate::error::Result;
 

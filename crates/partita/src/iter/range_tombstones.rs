@@ -161,8 +161,18 @@ impl RangeTombstones {
 
     /// The fragment that holds `user_key`, if one does.
     pub fn fragment_of(&self, user_key: &[u8]) -> Option<usize> {
-        let behind = self.borders.count_up_to(&self.tombstones, &self.order, user_key);
+        let behind = self.borders_up_to(user_key);
         behind.checked_sub(1).filter(|at| *at < self.fragment_count())
+    }
+
+    /// How many borders of fragments are not behind `user_key`.
+    pub(super) fn borders_up_to(&self, user_key: &[u8]) -> usize {
+        self.borders.count_up_to(&self.tombstones, &self.order, user_key)
+    }
+
+    /// Border `at` of the fragments.
+    pub(super) fn border(&self, at: usize) -> Option<&[u8]> {
+        self.borders.key(&self.tombstones, at)
     }
 
     /// The newest tombstone over a fragment that a reader at `read_seqno` sees.

@@ -16,8 +16,9 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::fmt;
 use std::ptr::{self, NonNull};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
+use super::account::Account;
 use super::sync::Mutex;
 use super::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::error::{Error, ErrorKind, Result};
@@ -31,9 +32,6 @@ const WORDS_MAX: usize = (1 << 20) / WORD;
 /// A larger piece has a chunk for itself, so that little is lost at the ends of chunks.
 const LARGE_WORDS: usize = WORDS_MAX / 8;
 
-/// Told of the bytes of every chunk before it is allocated.
-pub(super) type Charge = Box<dyn FnMut(usize) + Send>;
-
 struct Chunk {
     start: NonNull<u64>,
     words: usize,
@@ -43,13 +41,12 @@ struct Chunk {
 struct Chunks {
     all: Vec<NonNull<Chunk>>,
     words_next: usize,
-    charge: Charge,
 }
 
 pub(super) struct Arena {
     current: AtomicPtr<Chunk>,
     chunks: Mutex<Chunks>,
-    allocated: AtomicUsize,
+    account: Arc<Account>,
 }
 
 // SAFETY: the pointers lead to memory that only the arena frees, and what is changed through them is atomic or behind
@@ -59,18 +56,10 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    pub(super) fn new(charge: Charge) -> Self {
-        let chunks = Chunks { all: Vec::new(), words_next: FIRST_WORDS, charge };
-        Self {
-            current: AtomicPtr::new(ptr::null_mut()),
-            chunks: Mutex::new(chunks),
-            allocated: AtomicUsize::new(0),
-        }
-    }
-
-    /// Bytes taken from the allocator.
-    pub(super) fn allocated_bytes(&self) -> usize {
-        self.allocated.load(Ordering::Relaxed)
+    /// An arena whose chunks are charged to `account` before they are allocated.
+    pub(super) fn new(account: Arc<Account>) -> Self {
+        let chunks = Chunks { all: Vec::new(), words_next: FIRST_WORDS };
+        Self { current: AtomicPtr::new(ptr::null_mut()), chunks: Mutex::new(chunks), account }
     }
 
     /// A piece of `words` words, not initialised.
@@ -123,11 +112,13 @@ impl Arena {
 
     fn add_chunk(&self, chunks: &mut Chunks, words: usize) -> Result<NonNull<Chunk>> {
         let layout = Layout::array::<u64>(words).map_err(|_| no_memory(words))?;
-        (chunks.charge)(layout.size());
+        self.account.grow(layout.size());
         // SAFETY: `words` is at least 1: a node's own, or a constant.
         let start = unsafe { alloc(layout) };
-        let start = NonNull::new(start.cast::<u64>()).ok_or_else(|| no_memory(words))?;
-        self.allocated.fetch_add(layout.size(), Ordering::Relaxed);
+        let Some(start) = NonNull::new(start.cast::<u64>()) else {
+            self.account.shrink(layout.size());
+            return Err(no_memory(words));
+        };
         let chunk = Box::new(Chunk { start, words, used: AtomicUsize::new(0) });
         let chunk = NonNull::from(Box::leak(chunk));
         chunks.all.push(chunk);
@@ -156,19 +147,19 @@ impl Drop for Arena {
 
 impl fmt::Debug for Arena {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Arena").field("allocated_bytes", &self.allocated_bytes()).finish()
+        f.debug_struct("Arena").finish_non_exhaustive()
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
+    use crate::memtable::MemoryCharge;
 
     #[test]
     fn pieces_do_not_overlap_whichever_thread_asks() {
-        let arena = Arena::new(Box::new(|_| ()));
+        let account = Arc::new(Account::default());
+        let arena = Arena::new(Arc::clone(&account));
         let pieces = |seed: usize| -> Vec<(usize, usize)> {
             (0..3000usize)
                 .map(|at| {
@@ -187,21 +178,24 @@ mod tests {
         assert!(all.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
         assert!(all.iter().all(|(start, _)| start % WORD == 0));
         let asked: usize = all.iter().map(|(_, len)| len).sum();
-        assert!(arena.allocated_bytes() >= asked && arena.allocated_bytes() < asked + asked / 8);
+        assert!(account.bytes() >= asked && account.bytes() < asked + asked / 8);
     }
 
     #[test]
-    fn every_byte_allocated_was_charged_before() {
-        let charged = Arc::new(AtomicUsize::new(0));
-        let told = Arc::clone(&charged);
-        let arena = Arena::new(Box::new(move |bytes| {
-            told.fetch_add(bytes, Ordering::Relaxed);
-        }));
-        assert_eq!(charged.load(Ordering::Relaxed), 0);
+    fn what_cannot_be_had_is_not_charged() {
+        let told = Arc::new(AtomicUsize::new(0));
+        let teller = Arc::clone(&told);
+        let charge = MemoryCharge::new(move |bytes| teller.store(bytes, Ordering::Relaxed));
+        let account = Arc::new(Account::new(Some(charge)));
+        let arena = Arena::new(Arc::clone(&account));
+        assert_eq!(told.load(Ordering::Relaxed), 0);
         for words in [1, 100, 5_000_000, 3, 700, 700, 200_000] {
             arena.allocate(words).unwrap();
-            assert_eq!(charged.load(Ordering::Relaxed), arena.allocated_bytes());
+            assert_eq!(told.load(Ordering::Relaxed), account.bytes());
         }
+        assert!((5_200_000 * WORD..5_210_000 * WORD).contains(&account.bytes()));
         assert!(arena.allocate(usize::MAX / 4).is_err());
+        assert!(arena.allocate(usize::MAX / 32).is_err());
+        assert!(account.bytes() < 5_210_000 * WORD);
     }
 }

@@ -11,6 +11,7 @@
 //! the database publishes them. Any number of threads may write and read at once. When a memtable is full, nobody writes
 //! to it any more; it is the same object until its entries are in a file.
 
+mod account;
 mod arena;
 mod bloom;
 mod iter;
@@ -23,10 +24,12 @@ mod writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use account::MemoryCharge;
 pub use bloom::MemTableFilter;
 pub use iter::MemTableIter;
 pub use writer::{InsertHint, MemTableWriter};
 
+use account::Account;
 use bloom::Bloom;
 use order::{UserKeyOrder, with_order};
 use skiplist::SkipList;
@@ -46,6 +49,8 @@ pub struct MemTableOptions {
     pub filter: Option<MemTableFilter>,
     /// The number of the log that holds its first entries.
     pub oldest_log: u64,
+    /// Told of its memory.
+    pub charge: Option<MemoryCharge>,
 }
 
 /// Point entries and range tombstones of one column family, sorted in memory.
@@ -82,6 +87,7 @@ pub struct MemTable {
     bloom: Option<Bloom>,
     oldest_log: u64,
     counters: Counters,
+    account: Arc<Account>,
 }
 
 /// Shared counters; each writer adds its own once, at its end.
@@ -126,14 +132,18 @@ impl MemTable {
     ///
     /// * Errors: `Aborted` without memory.
     pub fn new(options: MemTableOptions) -> Result<Self> {
-        let MemTableOptions { order, filter, oldest_log } = options;
+        let MemTableOptions { order, filter, oldest_log, charge } = options;
+        let account = Arc::new(Account::new(charge));
+        let bloom = filter.as_ref().map(Bloom::new);
+        account.grow(bloom.as_ref().map_or(0, Bloom::heap_bytes));
         Ok(Self {
-            list: Arc::new(SkipList::new(Box::new(|_| ()))?),
-            tombstones: MemTombstones::new(order.clone()),
-            bloom: filter.as_ref().map(Bloom::new),
+            list: Arc::new(SkipList::new(Arc::clone(&account))?),
+            tombstones: MemTombstones::new(order.clone(), Arc::clone(&account)),
+            bloom,
             order,
             oldest_log,
             counters: Counters::default(),
+            account,
         })
     }
 
@@ -252,8 +262,7 @@ impl MemTable {
 
     /// Bytes of memory taken: entries with their links and what is free of the last chunk, range tombstones, the filter.
     pub fn memory_bytes(&self) -> usize {
-        let bloom = self.bloom.as_ref().map_or(0, Bloom::heap_bytes);
-        self.list.allocated_bytes() + self.tombstones.heap_bytes() + bloom
+        self.account.bytes()
     }
 
     /// The number of the log that holds its first entries; the log and newer ones are needed until it is flushed.

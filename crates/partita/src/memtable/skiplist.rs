@@ -40,7 +40,8 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use super::arena::{Arena, Charge, WORD};
+use super::account::Account;
+use super::arena::{Arena, WORD};
 use super::order::UserKeyOrder;
 use super::sync::atomic::{AtomicPtr, AtomicUsize, Ordering as MemoryOrdering};
 use crate::error::{Error, Result};
@@ -129,16 +130,12 @@ impl InsertHint {
 }
 
 impl SkipList {
-    /// An empty list; `charge` is told of its memory.
-    pub(super) fn new(charge: Charge) -> Result<Self> {
-        let arena = Arena::new(charge);
+    /// An empty list whose memory is charged to `account`.
+    pub(super) fn new(account: Arc<Account>) -> Result<Self> {
+        let arena = Arena::new(account);
         let entry = Entry { user_key: &[], packed: 0, value: &[] };
         let head = new_node(&arena, HEIGHT_MAX, entry)?;
         Ok(Self { arena, head, height: AtomicUsize::new(1), id: next_id() })
-    }
-
-    pub(super) fn allocated_bytes(&self) -> usize {
-        self.arena.allocated_bytes()
     }
 
     /// Inserts an entry. Returns `false`, and does not insert, if its user key and sequence number are there already.

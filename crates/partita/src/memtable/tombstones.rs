@@ -13,6 +13,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
+use super::account::Account;
 use crate::iter::{RangeTombstone, RangeTombstones};
 use crate::key::{KeyOrder, SeqNo};
 
@@ -36,18 +37,21 @@ pub(super) struct MemTombstones {
     sets: RwLock<Sets>,
     /// How many there are; readers of memtables without any look no further.
     count: AtomicUsize,
-    heap_bytes: AtomicUsize,
+    /// Bytes of them that are charged, behind the lock of the sets.
+    charged: AtomicUsize,
+    account: Arc<Account>,
     /// Questions asked of more than one set since the last was built.
     asked: AtomicUsize,
 }
 
 impl MemTombstones {
-    pub(super) fn new(order: KeyOrder) -> Self {
+    pub(super) fn new(order: KeyOrder, account: Arc<Account>) -> Self {
         Self {
             order,
             sets: RwLock::default(),
             count: AtomicUsize::new(0),
-            heap_bytes: AtomicUsize::new(0),
+            charged: AtomicUsize::new(0),
+            account,
             asked: AtomicUsize::new(0),
         }
     }
@@ -56,15 +60,11 @@ impl MemTombstones {
         self.count.load(Ordering::Acquire)
     }
 
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.heap_bytes.load(Ordering::Relaxed)
-    }
-
     pub(super) fn add(&self, tombstone: RangeTombstone) {
         let bytes = size_of::<RangeTombstone>() + tombstone.start.len() + tombstone.end.len();
         let mut sets = self.sets.write().unwrap_or_else(PoisonError::into_inner);
         sets.fresh.push(tombstone);
-        self.heap_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.charge(self.charged.load(Ordering::Relaxed) + bytes);
         self.count.fetch_add(1, Ordering::Release);
     }
 
@@ -131,7 +131,17 @@ impl MemTombstones {
         sets.built.push(Arc::new(RangeTombstones::new(tombstones, &self.order)));
         self.asked.store(0, Ordering::Relaxed);
         let built: usize = sets.built.iter().map(|set| set.memory_bytes()).sum();
-        self.heap_bytes.store(built, Ordering::Relaxed);
+        self.charge(built);
+    }
+
+    /// Charges `bytes` instead of what was charged; the sets are locked.
+    fn charge(&self, bytes: usize) {
+        let before = self.charged.swap(bytes, Ordering::Relaxed);
+        if bytes > before {
+            self.account.grow(bytes - before);
+        } else {
+            self.account.shrink(before - bytes);
+        }
     }
 }
 
@@ -150,7 +160,7 @@ mod tests {
 
     #[test]
     fn sets_stay_few_and_reads_make_them_one() {
-        let tombstones = MemTombstones::new(KeyOrder::Bytewise);
+        let tombstones = MemTombstones::new(KeyOrder::Bytewise, Arc::default());
         for n in 0..1000 {
             tombstones.add(tombstone(n, 2000 - n, 1 + u64::from(n)));
             assert!(tombstones.sets().len() <= 11);
@@ -163,12 +173,12 @@ mod tests {
         }
         assert_eq!(tombstones.sets().len(), 1);
         assert_eq!(tombstones.all().len(), 1000);
-        assert!(tombstones.heap_bytes() > 1000 * size_of::<RangeTombstone>());
+        assert!(tombstones.account.bytes() > 1000 * size_of::<RangeTombstone>());
     }
 
     #[test]
     fn a_tombstone_is_built_into_few_sets() {
-        let tombstones = MemTombstones::new(KeyOrder::Bytewise);
+        let tombstones = MemTombstones::new(KeyOrder::Bytewise, Arc::default());
         let mut built = 0;
         let mut last: Vec<Arc<RangeTombstones>> = Vec::new();
         for n in 0..1024 {
@@ -187,7 +197,7 @@ mod tests {
         fn the_sets_answer_like_the_list(
             steps in proptest::collection::vec((0u32..20, 0u32..20, 0u8..4), 0..60),
         ) {
-            let tombstones = MemTombstones::new(KeyOrder::Bytewise);
+            let tombstones = MemTombstones::new(KeyOrder::Bytewise, Arc::default());
             let mut all = Vec::new();
             for (at, (start, end, reads)) in steps.into_iter().enumerate() {
                 let added = tombstone(start, end, at as u64 + 1);

@@ -21,3 +21,4 @@ pub use compaction_filter::{CompactionFilter, FilterDecision};
 pub use entity::default_column;
 pub use operator::MergeOperator;
 pub use version_walk::{Verdict, VersionWalk};
+pub(crate) use version_walk::{full_merge, plain_value};

@@ -5,6 +5,7 @@
 mod builder_model;
 mod golden_tables;
 mod hostile;
+mod iterators;
 mod layering;
 mod open_reads;
 mod options_files;

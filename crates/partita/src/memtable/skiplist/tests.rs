@@ -2,7 +2,7 @@ use super::*;
 use crate::memtable::order::Bytewise;
 
 fn list() -> SkipList {
-    SkipList::new(Box::new(|_| ())).unwrap()
+    SkipList::new(Arc::default()).unwrap()
 }
 
 fn entry(user_key: &[u8], seqno: u64) -> Entry<'_> {
@@ -64,7 +64,8 @@ mod threads {
 
     #[test]
     fn large_and_empty_entries_come_back() {
-        let list = list();
+        let account = Arc::new(Account::default());
+        let list = SkipList::new(Arc::clone(&account)).unwrap();
         let mut hint = InsertHint::new();
         let large = vec![7; 3 << 20];
         for (user_key, value) in
@@ -77,7 +78,7 @@ mod threads {
         assert_eq!(list.seek(&Bytewise, b"k", u64::MAX).unwrap().value(), large);
         let node = list.seek(&Bytewise, &large[..5000], u64::MAX).unwrap();
         assert_eq!((node.value(), node.key().len()), (&b"v"[..], 5008));
-        assert!(list.allocated_bytes() < (3 << 20) + 50_000);
+        assert!(account.bytes() < (3 << 20) + 50_000);
     }
 
     #[test]

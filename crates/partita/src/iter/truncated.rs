@@ -1,0 +1,242 @@
+//! Range tombstones within the limits of their file.
+//!
+//! A tombstone that reaches over the border of two files is written whole into both, so that each file alone would cover
+//! too much: what counts is only the part between the file's smallest and largest key. Both are internal keys, as a
+//! border may run between two versions of one user key:
+//!
+//! ```text
+//!            file 1                       file 2
+//! ... | b 9 | c 8 |              | c 3 | d 7 | ...        tombstone [b, e) 6 in both
+//!                  '- largest          '- smallest
+//!                     in file 1 it covers c down to 8, in file 2 from 3 on
+//! ```
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::RangeTombstones;
+use crate::key::{InternalKey, KeyOrder, SeqNo, ValueType};
+
+/// A place between entries: before all whose rank is not less, behind the others.
+///
+/// The rank of an entry is `u64::MAX - packed`, so that newer entries of a user key come first; 0 is before all of them,
+/// 2^64 behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) user_key: Vec<u8>,
+    rank: u128,
+}
+
+impl Edge {
+    /// In front of all entries of `user_key`.
+    pub(super) fn before_key(user_key: &[u8]) -> Self {
+        Self { user_key: user_key.to_vec(), rank: 0 }
+    }
+
+    /// In front of the entries of `user_key` at `seqno`, behind newer ones.
+    fn before_seqno(user_key: &[u8], seqno: SeqNo) -> Self {
+        let rank = u128::from(u64::MAX - (seqno.get() << 8 | 0xff));
+        Self { user_key: user_key.to_vec(), rank }
+    }
+
+    /// Behind the entries of `user_key` at `seqno`, in front of older ones.
+    fn behind_seqno(user_key: &[u8], seqno: SeqNo) -> Self {
+        let rank = u128::from(u64::MAX - (seqno.get() << 8)) + 1;
+        Self { user_key: user_key.to_vec(), rank }
+    }
+
+    /// Right behind an entry.
+    pub(super) fn behind_entry(key: InternalKey<'_>) -> Self {
+        let rank = u128::from(u64::MAX - key.packed()) + 1;
+        Self { user_key: key.user_key.to_vec(), rank }
+    }
+
+    /// The order of this edge to another.
+    pub(super) fn compare(&self, order: &KeyOrder, other: &Self) -> Ordering {
+        order.compare(&self.user_key, &other.user_key).then(self.rank.cmp(&other.rank))
+    }
+
+    /// Whether the entry is before this edge.
+    #[inline]
+    pub(super) fn is_behind(&self, order: &KeyOrder, user_key: &[u8], packed: u64) -> bool {
+        let rank = u128::from(u64::MAX - packed);
+        order.compare(user_key, &self.user_key).then(rank.cmp(&self.rank)).is_lt()
+    }
+
+    /// The target of a seek that finds the first entry behind this edge, or of a seek for the last one before it. It may
+    /// find an entry on the other side, of the same sequence number or at 0.
+    pub(super) fn seek_key(&self) -> Vec<u8> {
+        let key = match u64::try_from(self.rank) {
+            Ok(rank) => InternalKey::for_seek(&self.user_key, SeqNo::from_packed(u64::MAX - rank)),
+            Err(_) => InternalKey::for_seek_for_prev(&self.user_key),
+        };
+        key.encode()
+    }
+}
+
+/// The part of a key range over which one answer holds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stretch {
+    /// `None`: from the first key on.
+    pub(super) from: Option<Edge>,
+    /// `None`: up to the last key.
+    pub(super) to: Option<Edge>,
+    /// The newest tombstone over all of it that the reader sees.
+    pub(super) tombstone: Option<SeqNo>,
+}
+
+impl Stretch {
+    #[inline]
+    pub(super) fn contains(&self, order: &KeyOrder, user_key: &[u8], packed: u64) -> bool {
+        let is_in = |edge: &Edge| edge.is_behind(order, user_key, packed);
+        self.to.as_ref().is_none_or(is_in) && !self.from.as_ref().is_some_and(is_in)
+    }
+
+    /// Makes it no larger than `other`.
+    pub(super) fn shrink_to(&mut self, order: &KeyOrder, other: &Self) {
+        if let Some(from) = &other.from
+            && self.from.as_ref().is_none_or(|own| own.compare(order, from).is_lt())
+        {
+            self.from = Some(from.clone());
+        }
+        if let Some(to) = &other.to
+            && self.to.as_ref().is_none_or(|own| own.compare(order, to).is_gt())
+        {
+            self.to = Some(to.clone());
+        }
+    }
+}
+
+/// Range tombstones that count only between two keys.
+///
+/// ```
+/// use std::sync::Arc;
+/// use partita::iter::{RangeTombstone, RangeTombstones, TruncatedTombstones};
+/// use partita::key::{InternalKey, KeyOrder, SeqNo, ValueType};
+///
+/// let seqno = |n| SeqNo::new(n).unwrap();
+/// let tombstone = RangeTombstone { start: b"b".to_vec(), end: b"e".to_vec(), seqno: seqno(9) };
+/// let set = Arc::new(RangeTombstones::new(vec![tombstone], &KeyOrder::Bytewise));
+/// let smallest = InternalKey::new(b"a", seqno(2), ValueType::Value).encode();
+/// let largest = InternalKey::new(b"c", seqno(5), ValueType::Value).encode();
+/// let file = TruncatedTombstones::in_file(set, &smallest, &largest)?;
+///
+/// let covering = |key, at| {
+///     file.covering_seqno(InternalKey::new(key, seqno(at), ValueType::Value), SeqNo::MAX)
+/// };
+/// assert_eq!(covering(b"b", 1), Some(seqno(9)));
+/// assert_eq!(covering(b"c", 5), Some(seqno(9)));
+/// // An older version of the last key is in the next file, which has the tombstone, too.
+/// assert_eq!(covering(b"c", 4), None);
+/// assert_eq!(covering(b"d", 5), None);
+/// # Ok::<(), partita::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TruncatedTombstones {
+    set: Arc<RangeTombstones>,
+    lower: Option<Edge>,
+    upper: Option<Edge>,
+}
+
+impl TruncatedTombstones {
+    /// All of the tombstones: of a memtable, or of a file by itself.
+    pub fn whole(set: Arc<RangeTombstones>) -> Self {
+        Self { set, lower: None, upper: None }
+    }
+
+    /// The tombstones of a file with these bounds, encoded internal keys as the MANIFEST has them.
+    ///
+    /// * Errors: `Corruption` if a bound is no internal key.
+    pub fn in_file(
+        set: Arc<RangeTombstones>,
+        smallest: &[u8],
+        largest: &[u8],
+    ) -> crate::error::Result<Self> {
+        let smallest = InternalKey::decode(smallest)?;
+        let largest = InternalKey::decode(largest)?;
+        let lower = Edge::before_seqno(smallest.user_key, smallest.seqno);
+        let ends_before_key =
+            largest.value_type == ValueType::RangeDeletion && largest.seqno == SeqNo::MAX;
+        let upper = match ends_before_key {
+            // The end of a tombstone, made a key: no entry of the user key is in the file.
+            true => Edge::before_key(largest.user_key),
+            false => Edge::behind_seqno(largest.user_key, largest.seqno),
+        };
+        Ok(Self { set, lower: Some(lower), upper: Some(upper) })
+    }
+
+    /// The newest tombstone over this entry that a reader at `read_seqno` sees. The entry is hidden if it is older.
+    pub fn covering_seqno(&self, entry: InternalKey<'_>, read_seqno: SeqNo) -> Option<SeqNo> {
+        if self.is_inside(entry.user_key, entry.packed()) {
+            self.set.covering_seqno(entry.user_key, read_seqno)
+        } else {
+            None
+        }
+    }
+
+    fn is_inside(&self, user_key: &[u8], packed: u64) -> bool {
+        let order = self.set.key_order();
+        let is_before = |edge: &Edge| edge.is_behind(order, user_key, packed);
+        !self.lower.as_ref().is_some_and(is_before) && self.upper.as_ref().is_none_or(is_before)
+    }
+
+    /// The answer for the place of an entry, and how far it holds.
+    pub(super) fn stretch_at(&self, user_key: &[u8], packed: u64, read_seqno: SeqNo) -> Stretch {
+        let order = self.set.key_order();
+        if let Some(lower) = self.lower.as_ref().filter(|e| e.is_behind(order, user_key, packed)) {
+            return Stretch { from: None, to: Some(lower.clone()), tombstone: None };
+        }
+        if let Some(upper) = self.upper.as_ref().filter(|e| !e.is_behind(order, user_key, packed)) {
+            return Stretch { from: Some(upper.clone()), to: None, tombstone: None };
+        }
+        let borders = self.set.borders_up_to(user_key);
+        let fragment = borders.checked_sub(1);
+        let stretch = Stretch {
+            from: fragment.and_then(|at| self.set.border(at)).map(Edge::before_key),
+            to: self.set.border(borders).map(Edge::before_key),
+            tombstone: fragment.and_then(|at| self.set.covering_fragment(at, read_seqno)),
+        };
+        self.cut(stretch)
+    }
+
+    /// All around the place of an entry that is covered without a gap by tombstones that the reader sees; `None` if the
+    /// place is not.
+    pub(super) fn covered_around(
+        &self,
+        user_key: &[u8],
+        packed: u64,
+        read_seqno: SeqNo,
+    ) -> Option<Stretch> {
+        if !self.is_inside(user_key, packed) {
+            return None;
+        }
+        let Range { start, end } = self.covered_fragments(user_key, read_seqno)?;
+        let tombstone = self.set.covering_fragment(start, read_seqno);
+        Some(self.cut(Stretch {
+            from: self.set.border(start).map(Edge::before_key),
+            to: self.set.border(end).map(Edge::before_key),
+            tombstone,
+        }))
+    }
+
+    fn covered_fragments(&self, user_key: &[u8], read_seqno: SeqNo) -> Option<Range<usize>> {
+        let is_covered = |at: usize| self.set.covering_fragment(at, read_seqno).is_some();
+        let mut start = self.set.fragment_of(user_key).filter(|at| is_covered(*at))?;
+        let mut end = start + 1;
+        while start > 0 && is_covered(start - 1) {
+            start -= 1;
+        }
+        while end < self.set.fragment_count() && is_covered(end) {
+            end += 1;
+        }
+        Some(start..end)
+    }
+
+    /// Cuts what lies around a place inside the limits to them.
+    fn cut(&self, mut stretch: Stretch) -> Stretch {
+        let limits = Stretch { from: self.lower.clone(), to: self.upper.clone(), tombstone: None };
+        stretch.shrink_to(self.set.key_order(), &limits);
+        stretch
+    }
+}

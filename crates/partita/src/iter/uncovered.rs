@@ -1,0 +1,201 @@
+//! A merge without what range tombstones hide.
+//!
+//! Where a tombstone of one source covers a stretch of keys, all that older sources have there is hidden: the LSM tree
+//! never holds an older entry of a key in a newer source. So when the walk meets an entry of an older child there, that
+//! child is sought to the end of the stretch, however many entries are in between. Entries of the tombstone's own source
+//! and of newer ones may be newer than it; they are looked at one by one.
+
+use std::sync::Arc;
+
+use super::cover::Cover;
+use super::run::SortedRun;
+use super::truncated::Edge;
+use super::{Bounds, InternalIterator, MergingIterator};
+use crate::error::Result;
+use crate::key::{InternalKey, KeyOrder};
+
+/// The entries of a merge that no range tombstone hides from a reader at one sequence number.
+///
+/// Entries that are newer than the reader are shown: [`VisibleIterator`](super::VisibleIterator) passes over them.
+#[derive(Debug)]
+pub struct UncoveredIterator<I, R> {
+    merge: MergingIterator<I>,
+    cover: Cover<R>,
+    order: KeyOrder,
+    bounds: Arc<Bounds>,
+    /// Hidden entries went over the bounds: nothing to show.
+    is_over: bool,
+    hidden: u64,
+    jumps: u64,
+}
+
+impl<I: InternalIterator, R: SortedRun> UncoveredIterator<I, R> {
+    /// The entries of `merge` without those that `cover` hides.
+    ///
+    /// * `bounds`: how far hidden entries are passed over.
+    pub fn new(merge: MergingIterator<I>, cover: Cover<R>, bounds: Arc<Bounds>) -> Self {
+        let order = merge.key_order().clone();
+        Self { merge, cover, order, bounds, is_over: false, hidden: 0, jumps: 0 }
+    }
+
+    /// The merge below.
+    pub fn merge(&self) -> &MergingIterator<I> {
+        &self.merge
+    }
+
+    /// Entries that were looked at and hidden.
+    pub fn hidden_entries(&self) -> u64 {
+        self.hidden
+    }
+
+    /// How often a child jumped over a covered stretch.
+    pub fn jumps(&self) -> u64 {
+        self.jumps
+    }
+
+    /// Goes on to the first entry that is not hidden.
+    #[inline]
+    fn settle_forward(&mut self) -> Result<()> {
+        if self.cover.is_empty() { Ok(()) } else { self.pass_hidden(true) }
+    }
+
+    #[inline]
+    fn settle_backward(&mut self) -> Result<()> {
+        if self.cover.is_empty() { Ok(()) } else { self.pass_hidden(false) }
+    }
+
+    fn pass_hidden(&mut self, is_forward: bool) -> Result<()> {
+        while self.merge.is_valid() {
+            let key = InternalKey::decode(self.merge.key())?;
+            let Some((tombstone, child)) = self.cover.over(key.user_key, key.packed())? else {
+                return Ok(());
+            };
+            if key.seqno >= tombstone {
+                return Ok(());
+            }
+            let is_outside = match is_forward {
+                true => self.bounds.is_above(&self.order, key.user_key),
+                false => self.bounds.is_below(&self.order, key.user_key),
+            };
+            if is_outside {
+                self.is_over = true;
+                return Ok(());
+            }
+            self.hidden += 1;
+            let is_older = self.merge.current_child().is_some_and(|current| current > child);
+            let around = match is_older {
+                true => self.cover.around(child, key.user_key, key.packed())?,
+                false => None,
+            };
+            match around {
+                Some((_, Some(to))) if is_forward => {
+                    self.jumps += 1;
+                    let order = &self.order;
+                    self.merge.move_current_forward(|child| jump_forward(child, order, &to))?;
+                }
+                Some((Some(from), _)) if !is_forward => {
+                    self.jumps += 1;
+                    let order = &self.order;
+                    self.merge.move_current_backward(|child| jump_backward(child, order, &from))?;
+                }
+                _ if is_forward => self.merge.next()?,
+                _ => self.merge.prev()?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// To the first entry behind the edge, which the child stands before.
+fn jump_forward<I: InternalIterator>(child: &mut I, order: &KeyOrder, edge: &Edge) -> Result<()> {
+    child.seek(&edge.seek_key())?;
+    while child.is_valid() && is_before(order, child.key(), edge)? {
+        child.next()?;
+    }
+    Ok(())
+}
+
+/// To the last entry before the edge, which the child stands behind.
+fn jump_backward<I: InternalIterator>(child: &mut I, order: &KeyOrder, edge: &Edge) -> Result<()> {
+    child.seek_for_prev(&edge.seek_key())?;
+    while child.is_valid() && !is_before(order, child.key(), edge)? {
+        child.prev()?;
+    }
+    Ok(())
+}
+
+fn is_before(order: &KeyOrder, key: &[u8], edge: &Edge) -> Result<bool> {
+    let key = InternalKey::decode(key)?;
+    Ok(edge.is_behind(order, key.user_key, key.packed()))
+}
+
+impl<I: InternalIterator, R: SortedRun> InternalIterator for UncoveredIterator<I, R> {
+    #[inline]
+    fn is_valid(&self) -> bool {
+        !self.is_over && self.merge.is_valid()
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.is_over = false;
+        self.merge.seek_to_first()?;
+        self.settle_forward()
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.is_over = false;
+        self.merge.seek_to_last()?;
+        self.settle_backward()
+    }
+
+    /// Each child is sought behind what newer ones cover around the target.
+    fn seek(&mut self, target: &[u8]) -> Result<()> {
+        self.is_over = false;
+        if self.cover.is_empty() {
+            return self.merge.seek(target);
+        }
+        let (cover, mut target) = (&mut self.cover, target.to_vec());
+        self.merge.place_forward(|at, child| {
+            child.seek(&target)?;
+            let key = InternalKey::decode(&target)?;
+            if let Some((_, Some(to))) = cover.around(at, key.user_key, key.packed())? {
+                target = to.seek_key();
+            }
+            Ok(())
+        })?;
+        self.settle_forward()
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
+        self.is_over = false;
+        self.merge.seek_for_prev(target)?;
+        self.settle_backward()
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        if self.is_over {
+            return Ok(());
+        }
+        self.merge.next()?;
+        self.settle_forward()
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        if self.is_over {
+            return Ok(());
+        }
+        self.merge.prev()?;
+        self.settle_backward()
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.merge.key()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.merge.value()
+    }
+}
