@@ -1,22 +1,22 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use crate::cache::{Cache, Role};
+
 /// Told of the bytes that a memtable takes in all, before they grow and after they shrink.
 ///
-/// It is dropped with the memtable. A memtable on a cache's budget is one whose charge owns a reservation of the cache
-/// and resizes it.
+/// It is dropped with the memtable.
 ///
 /// ```
-/// use std::sync::atomic::{AtomicUsize, Ordering};
-/// use std::sync::Arc;
+/// use partita::cache::Cache;
 /// use partita::memtable::{MemTable, MemTableOptions, MemoryCharge};
 ///
-/// let told = Arc::new(AtomicUsize::new(0));
-/// let teller = Arc::clone(&told);
-/// let charge = MemoryCharge::new(move |bytes| teller.store(bytes, Ordering::Relaxed));
-/// let options = MemTableOptions { charge: Some(charge), ..MemTableOptions::default() };
-/// let memtable = MemTable::new(options)?;
-/// assert_eq!(told.load(Ordering::Relaxed), memtable.memory_bytes());
+/// let cache = Cache::new(1 << 20);
+/// let charge = Some(MemoryCharge::to_cache(&cache));
+/// let memtable = MemTable::new(MemTableOptions { charge, ..MemTableOptions::default() })?;
+/// assert_eq!(cache.usage_bytes(), memtable.memory_bytes());
+/// drop(memtable);
+/// assert_eq!(cache.usage_bytes(), 0);
 /// # Ok::<(), partita::Error>(())
 /// ```
 pub struct MemoryCharge(Box<dyn FnMut(usize) + Send>);
@@ -25,6 +25,12 @@ impl MemoryCharge {
     /// Calls `told` with the bytes taken; never from two threads at once.
     pub fn new(told: impl FnMut(usize) + Send + 'static) -> Self {
         Self(Box::new(told))
+    }
+
+    /// Charges a cache's budget, under [`Role::Memtable`].
+    pub fn to_cache(cache: &Cache) -> Self {
+        let mut reservation = cache.reserve(Role::Memtable, 0);
+        Self::new(move |bytes| reservation.resize(bytes))
     }
 }
 

@@ -220,8 +220,8 @@ fn count_below(top: &[Line], word: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::util::prefix::common_prefix_len;
     use super::*;
+    use crate::util::prefix::common_prefix_len;
     use proptest::prelude::*;
 
     /// The keys one after another, and a directory of every `stride`th.

@@ -1,13 +1,13 @@
 use std::ops::Range;
 
 use super::directory::{Lead, Start};
-use crate::util::prefix::common_prefix_len;
 use super::{
     Block, BlockCursor, DataBlock, EntryAt, Format, IndexBlock, IndexValue, damaged_entry, overrun,
 };
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, PACKED_LEN};
 use crate::util::prefetch::prefetch;
+use crate::util::prefix::common_prefix_len;
 
 const CACHE_LINE_LEN: usize = 64;
 /// Cache lines that the entries of a usual interval take: sixteen of some twenty bytes.

@@ -1,8 +1,8 @@
 use std::ops::Range;
 
 use crate::key::{KeyOrder, PACKED_LEN};
-use crate::util::prefix::prefix_word;
 use crate::table::block::{IndexFormat, IndexWalk};
+use crate::util::prefix::prefix_word;
 
 /// The keys that tell the pieces of an index or filter apart.
 ///
