@@ -17,7 +17,7 @@
 //! * In a compressed log every record is one ZSTD frame, cut into fragments after compression.
 //!
 //! **Reading.** [`LogReader`] hands out whole records with right checksums, in order, from any bytes. What it cannot use it
-//! reports ([`Dropped`]: offset, bytes, reason), and the [`WalRecoveryMode`] decides whether that fails the reader, ends the
+//! reports ([`Dropped`]: offset, bytes, reason), and the [`WalRecoveryMode`](crate::options::WalRecoveryMode) decides whether that fails the reader, ends the
 //! log, or is passed over. The module's errors name file and offset.
 //!
 //! **Writing.** [`LogWriter`] appends a record with one write, and is done for after a failed one: what stands behind a torn
@@ -30,7 +30,6 @@ mod compression;
 mod dropped;
 mod format;
 mod reader;
-mod recovery;
 mod special;
 #[cfg(test)]
 mod tests;
@@ -38,6 +37,5 @@ mod writer;
 
 pub use dropped::{DropReason, Dropped};
 pub use reader::{LogReader, LogReaderOptions, LogRecord};
-pub use recovery::WalRecoveryMode;
 pub use special::PredecessorWal;
 pub use writer::{LogWriter, LogWriterOptions, Placed};

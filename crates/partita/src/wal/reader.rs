@@ -5,10 +5,10 @@ use super::blocks::{Blocks, Found, Place};
 use super::compression::Decompressor;
 use super::dropped::{DropReason, Dropped};
 use super::format::{Content, FragmentType, Part};
-use super::recovery::WalRecoveryMode;
 use super::special::{PredecessorWal, decode_compression, decode_predecessor, refuse_timestamps};
 use crate::error::{Error, Result};
 use crate::io::SequentialFile;
+use crate::options::WalRecoveryMode;
 
 /// How a log is read.
 #[derive(Clone, Copy, Debug)]

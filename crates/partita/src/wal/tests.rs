@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
+use super::blocks::{Blocks, Found};
 use super::format::{BLOCK_BYTES, FragmentType, HEADER_BYTES, RECYCLABLE_HEADER_BYTES, checksum};
 use super::*;
 use crate::error::{Error, ErrorKind};
 use crate::io::{
     CallKind, Fault, FaultFileSystem, FileSystem, MemoryFileSystem, SequentialFile, WritableFile,
 };
+use crate::options::WalRecoveryMode;
 
 const LOG: &str = "000007.log";
 const NUMBER: u64 = 7;
@@ -581,4 +583,27 @@ fn a_record_is_one_write() {
     let before = fs.calls_of(CallKind::Write);
     writer.add_record(&[&[1; 100_000], &[2; 100_000], &[3; 100_000]]).unwrap();
     assert_eq!(fs.calls_of(CallKind::Write) - before, 1);
+}
+
+/// RocksDB 7.8 tells a new fragment by its address in a buffer of one block: two in a row must not share it.
+#[test]
+fn fragments_of_a_compressed_record_never_start_at_the_same_place_in_a_row() {
+    let mut seed = 1u32;
+    let mut noise = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 24) as u8
+    };
+    let records = [1000, 200_000, 32_768].map(|len| (0..len).map(|_| noise()).collect::<Vec<u8>>());
+    for recyclable_as in [None, Some(NUMBER)] {
+        let options = LogWriterOptions { recyclable_as, compressed: true };
+        let (bytes, _) = written(&options, &records);
+        let mut blocks = Blocks::new(file_of(&bytes), Some(NUMBER as u32));
+        let (mut last, mut fragments) = (None, 0);
+        while let Found::Fragment { payload, .. } = blocks.next().unwrap().found {
+            assert_ne!(last, Some(payload.start));
+            last = Some(payload.start);
+            fragments += 1;
+        }
+        assert!(fragments > 14, "{fragments}");
+    }
 }

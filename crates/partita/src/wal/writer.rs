@@ -8,6 +8,13 @@ use crate::io::WritableFile;
 /// Fragments gathered before they are handed on: a longer record takes several writes, so that it is not held twice.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
+/// Most payload of a fragment in a compressed log.
+///
+/// RocksDB 7.8 takes a fragment whose payload lies where the one before it lay, in a buffer that holds a block, for the
+/// same input again and leaves it out. That happens where a record fills whole blocks with one fragment each; with two or
+/// more in a block no two in a row start at the same place.
+const COMPRESSED_FRAGMENT_BYTES: usize = BLOCK_BYTES / 2;
+
 /// How a log is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogWriterOptions {
@@ -88,9 +95,11 @@ impl LogWriter {
         self.check()?;
         let start = self.file.offset();
         match self.compressor.take() {
-            None => self.put_record(parts)?,
+            None => self.put_record(parts, BLOCK_BYTES)?,
             Some(mut compressor) => {
-                let put = compressor.compress(parts).and_then(|frame| self.put_record(&[frame]));
+                let frame = compressor.compress(parts);
+                let put =
+                    frame.and_then(|frame| self.put_record(&[frame], COMPRESSED_FRAGMENT_BYTES));
                 self.compressor = Some(compressor);
                 put?;
             }
@@ -125,8 +134,8 @@ impl LogWriter {
         }
     }
 
-    /// Cuts a record into fragments.
-    fn put_record(&mut self, parts: &[&[u8]]) -> Result<()> {
+    /// Cuts a record into fragments of at most so many bytes each.
+    fn put_record(&mut self, parts: &[&[u8]], most: usize) -> Result<()> {
         let mut left: usize = parts.iter().map(|part| part.len()).sum();
         let mut parts = Parts { parts, at: 0 };
         let header_bytes =
@@ -140,7 +149,7 @@ impl LogWriter {
                 self.in_block = 0;
                 room = BLOCK_BYTES;
             }
-            let len = left.min(room - header_bytes);
+            let len = left.min(room - header_bytes).min(most);
             left -= len;
             let part = match (first, left == 0) {
                 (true, true) => Part::Full,

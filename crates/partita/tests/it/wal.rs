@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use partita::batch::{BatchReader, Record};
 use partita::io::{DiskFileSystem, FileSystem as _, MemoryFileSystem};
-use partita::wal::{LogReader, LogReaderOptions, WalRecoveryMode};
+use partita::options::WalRecoveryMode;
+use partita::wal::{LogReader, LogReaderOptions};
 use partita_testkit::golden::{self, GoldenDb};
 use std::path::Path;
 
