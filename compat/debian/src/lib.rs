@@ -1,5 +1,6 @@
-//! Runs the oracles that Debian and PyPI offer: RocksDB 7.8.3's `sst_dump` and the wheel `rocksdict` (9.8.4).
+//! Runs the oracles that Debian and PyPI offer: RocksDB 7.8.3's `sst_dump` and `ldb`, and the wheel `rocksdict` (9.8.4).
 #![forbid(unsafe_code)]
 
+pub mod ldb;
 pub mod rocksdict;
 pub mod sst_dump;

@@ -37,7 +37,7 @@ pub enum Op {
 }
 
 /// Runs a C function that reports errors through its last argument.
-fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T> {
+pub(crate) fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T> {
     let mut error = ptr::null_mut();
     let value = call(&mut error);
     if error.is_null() {
@@ -50,19 +50,19 @@ fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T> {
     Err(message)
 }
 
-fn c_path(path: &Path) -> CString {
+pub(crate) fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_encoded_bytes()).expect("test paths hold no NUL")
 }
 
-fn c_bytes(bytes: &[u8]) -> (*const c_char, usize) {
+pub(crate) fn c_bytes(bytes: &[u8]) -> (*const c_char, usize) {
     (bytes.as_ptr().cast(), bytes.len())
 }
 
 /// Options made from RocksDB's option string.
-struct Options(*mut ffi::Options);
+pub(crate) struct Options(pub(crate) *mut ffi::Options);
 
 impl Options {
-    fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         // SAFETY: see the module.
         let base = Self(unsafe { ffi::rocksdb_options_create() });
         // SAFETY: see the module.
@@ -308,7 +308,7 @@ unsafe fn copied(start: *const c_char, len: usize) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(start.cast::<u8>(), len) }.to_vec()
 }
 
-struct Batch(*mut ffi::WriteBatch);
+pub(crate) struct Batch(pub(crate) *mut ffi::WriteBatch);
 
 impl Batch {
     fn of(op: &Op) -> Self {

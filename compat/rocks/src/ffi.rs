@@ -13,7 +13,7 @@ macro_rules! handles {
 
 handles! {
     Db, Options, ReadOptions, WriteOptions, FlushOptions, EnvOptions, IngestOptions, Snapshot, Iter, WriteBatch,
-    SstFileWriter,
+    SstFileWriter, ColumnFamily,
 }
 
 unsafe extern "C" {
@@ -116,6 +116,58 @@ unsafe extern "C" {
         end: *const c_char,
         end_len: usize,
     );
+
+    pub(crate) fn rocksdb_writebatch_put_cf(
+        batch: *mut WriteBatch,
+        family: *mut ColumnFamily,
+        key: *const c_char,
+        key_len: usize,
+        value: *const c_char,
+        value_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_merge_cf(
+        batch: *mut WriteBatch,
+        family: *mut ColumnFamily,
+        key: *const c_char,
+        key_len: usize,
+        operand: *const c_char,
+        operand_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_delete_cf(
+        batch: *mut WriteBatch,
+        family: *mut ColumnFamily,
+        key: *const c_char,
+        key_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_singledelete_cf(
+        batch: *mut WriteBatch,
+        family: *mut ColumnFamily,
+        key: *const c_char,
+        key_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_delete_range_cf(
+        batch: *mut WriteBatch,
+        family: *mut ColumnFamily,
+        start: *const c_char,
+        start_len: usize,
+        end: *const c_char,
+        end_len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_put_log_data(
+        batch: *mut WriteBatch,
+        data: *const c_char,
+        len: usize,
+    );
+    pub(crate) fn rocksdb_writebatch_data(batch: *mut WriteBatch, len: *mut usize)
+    -> *const c_char;
+
+    pub(crate) fn rocksdb_create_column_family(
+        db: *mut Db,
+        options: *const Options,
+        name: *const c_char,
+        error: *mut *mut c_char,
+    ) -> *mut ColumnFamily;
+    pub(crate) fn rocksdb_column_family_handle_destroy(family: *mut ColumnFamily);
 
     pub(crate) fn rocksdb_sstfilewriter_create(
         env: *const EnvOptions,

@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`db`] | open, write, flush, ingest, iterate, get; writing external files |
+//! | [`batch`] | write batches with column families, as bytes |
 //! | [`matrix`] | which tables to make: every option that shapes a file |
 //! | [`shape`] | what to put into them |
 //! | [`check`] | Partita's reader on such a table |
@@ -16,6 +17,7 @@
 #[cfg(feature = "latest")]
 use rocksdb as _;
 
+pub mod batch;
 pub mod check;
 pub mod db;
 mod ffi;
