@@ -69,9 +69,11 @@ smoke_tests! {
     footer
     hashes
     index_block
+    log
     options_text
     properties
     range_deletions
     table
     table_round_trip
+    write_batch
 }

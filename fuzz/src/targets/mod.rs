@@ -12,11 +12,13 @@ pub mod filter_ribbon;
 pub mod footer;
 pub mod hashes;
 pub mod index_block;
+pub mod log;
 pub mod options_text;
 pub mod properties;
 pub mod range_deletions;
 pub mod table;
 pub mod table_round_trip;
+pub mod write_batch;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +60,11 @@ targets! {
     footer: 800_000,
     hashes: 160_000,
     index_block: 160_000,
+    log: 8_000,
     options_text: 400_000,
     properties: 80_000,
     range_deletions: 40_000,
     table: 16_000,
     table_round_trip: 16_000,
+    write_batch: 400_000,
 }
