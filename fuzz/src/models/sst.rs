@@ -5,11 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use partita::key::KeyOrder;
+use partita::filter::FilterPolicy;
+use partita::io::MemoryWriter;
+use partita::key::{InternalKey, KeyOrder, SeqNo, ValueType};
+use partita::options::{CompressionOptions, FilterLayout, IndexType, TableOptions};
 use partita::table::block::{BlockCursor, IndexBlock, IndexFormat};
 use partita::table::{
-    BLOCK_TRAILER_LEN, BlockChecksum, BlockHandle, FOOTER_LEN_MAX, Footer, Metaindex,
-    TableProperties, block::DataBlock,
+    BLOCK_TRAILER_LEN, BlockChecksum, BlockHandle, FOOTER_LEN_MAX, Footer, Metaindex, TableBuilder,
+    TableContext, TableProperties, block::DataBlock,
 };
 use partita::util::checksum::{ChecksumType, context_modifier};
 use partita::util::compression::{CompressionType, Framing, decompress};
@@ -42,6 +45,7 @@ pub fn bases() -> &'static [BaseTable] {
             let db = golden::get(name);
             bases.extend(db.sst_paths().iter().filter_map(|path| load(name, path)));
         }
+        bases.extend([CompressionType::None, CompressionType::Lz4].map(cut_into_pieces));
         bases
     })
 }
@@ -49,6 +53,32 @@ pub fn bases() -> &'static [BaseTable] {
 fn load(name: &str, path: &Path) -> Option<BaseTable> {
     let bytes = fs::read(path).expect("golden files can be read");
     (bytes.len() <= LEN_MAX).then(|| BaseTable::new(name.to_owned(), bytes))
+}
+
+/// A table whose one filter and one index block are large enough to be read in pieces.
+fn cut_into_pieces(compression: CompressionType) -> BaseTable {
+    let options = TableOptions {
+        block_size: 60,
+        index_type: IndexType::BinarySearch,
+        filter_layout: FilterLayout::Full,
+        filter_policy: Some(FilterPolicy::Bloom { bits_per_key: 100.0 }),
+        compression: CompressionOptions { compression, ..CompressionOptions::default() },
+        ..TableOptions::default()
+    };
+    let writer = MemoryWriter::new("pieces.sst");
+    let (file, context) = (Box::new(writer.clone()), TableContext::default());
+    let mut builder = TableBuilder::new(file, options, KeyOrder::Bytewise, context)
+        .expect("options that can be written");
+    for number in 0..1400 {
+        let key = format!("key {number:020}");
+        let key = InternalKey::new(key.as_bytes(), SeqNo::ZERO, ValueType::Value);
+        builder.add(&key.encode(), b"").expect("keys in order");
+    }
+    builder.finish().expect("a table in memory");
+    let base = BaseTable::new(format!("pieces-{compression}"), writer.into_bytes());
+    let sizes: Vec<u64> = base.blocks.iter().map(|block| block.size).collect();
+    assert!(sizes.iter().any(|size| *size > 17_000), "the filter is not cut: {sizes:?}");
+    base
 }
 
 impl BaseTable {
