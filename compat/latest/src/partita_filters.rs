@@ -3,7 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use partita::filter::{Filter, FilterBuilder, FilterLevel, FilterPolicy, FilterSlot, KeyHash};
+use partita::cache::{Admission, Cache, CacheObject, Role, Slots, epoch};
+use partita::filter::{Filter, FilterBuilder, FilterLevel, FilterPolicy, KeyHash};
 
 use crate::contender::{Contender, Kind, Loop, Queries, Timing};
 
@@ -11,8 +12,20 @@ use crate::contender::{Contender, Kind, Loop, Queries, Timing};
 pub struct PartitaFilters {
     builder: FilterBuilder,
     filters: Vec<Filter>,
-    /// The same as tables keep them.
-    slots: Vec<FilterSlot>,
+    /// The same in a cache, each at the end of a slot, as tables have them.
+    slots: Vec<Slots<CachedFilter>>,
+    cache: Cache,
+}
+
+/// More than all filters take.
+const BUDGET_BYTES: usize = 1 << 40;
+
+struct CachedFilter(Filter);
+
+impl CacheObject for CachedFilter {
+    fn heap_bytes(&self) -> usize {
+        self.0.memory_bytes() - size_of::<Filter>()
+    }
 }
 
 impl PartitaFilters {
@@ -25,7 +38,7 @@ impl PartitaFilters {
         };
         let builder = FilterBuilder::new(&policy, format_version, FilterLevel::Unknown)
             .expect("the benchmark asks for at least one bit per key");
-        Self { builder, filters: Vec::new(), slots: Vec::new() }
+        Self { builder, filters: Vec::new(), slots: Vec::new(), cache: Cache::new(BUDGET_BYTES) }
     }
 }
 
@@ -42,7 +55,10 @@ impl Contender for PartitaFilters {
         let block = self.builder.finish();
         let nanos = nanos_since(start);
         self.filters.push(Filter::parse(&block));
-        self.slots.push(FilterSlot::from(Filter::parse(&block)));
+        let slot = Slots::new(&self.cache, Role::FilterPiece, None, 1);
+        slot.get_or_load(0, Admission::Fill, 0, || Ok(CachedFilter(Filter::parse(&block))))
+            .expect("nothing is read");
+        self.slots.push(slot);
         (nanos, block)
     }
 
@@ -70,8 +86,9 @@ impl Contender for PartitaFilters {
             Loop::Reader => {
                 for (key, &filter) in keys.zip(&queries.filters) {
                     // As a table asks: what cannot be read rules nothing out.
-                    let may = match self.slots[filter as usize].filter() {
-                        Some(filter) => filter.may_contain(&KeyHash::new(key)),
+                    let guard = epoch::pin();
+                    let may = match self.slots[filter as usize].get(0, &guard) {
+                        Some(filter) => filter.0.may_contain(&KeyHash::new(key)),
                         None => true,
                     };
                     positives += u64::from(may);

