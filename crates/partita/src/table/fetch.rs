@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::lazy::Lazy;
+use super::read_context::BUFFER_LEN_MAX;
 use super::role::BlockRole;
 use super::trailer::BlockChecksum;
 use super::{BLOCK_TRAILER_LEN, BlockHandle, Footer, ReadContext};
@@ -107,6 +108,7 @@ impl BlockFetcher {
         role: BlockRole,
         ctx: &mut ReadContext,
     ) -> Result<(Vec<u8>, u8)> {
+        let _in_flight = self.charge(self.stored_len(handle, role)?);
         let mut buffer = ctx.take_buffer();
         let (stored, trailer) = self.read(handle, role, &mut buffer)?;
         if self.verify_checksums {
@@ -129,6 +131,12 @@ impl BlockFetcher {
     ) -> Result<T> {
         let contents = self.fetch(handle, role, ctx)?;
         parse(contents).map_err(|error| self.place(error, handle, role))
+    }
+
+    /// Makes room for a large block before it is read, so that many reads at once do not exceed the budget unseen.
+    fn charge(&self, len: usize) -> Option<Reservation> {
+        let cache = self.cache.as_ref().filter(|_| len > BUFFER_LEN_MAX)?;
+        Some(cache.reserve(Role::ReadBuffers, len))
     }
 
     /// Decompresses a block as it stands in the file.

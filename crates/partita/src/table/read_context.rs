@@ -41,7 +41,7 @@ pub struct ReadContext {
 }
 
 /// A buffer that grew beyond this for one large block is given back to the allocator.
-const BUFFER_LEN_MAX: usize = 256 * 1024;
+pub(super) const BUFFER_LEN_MAX: usize = 256 * 1024;
 
 impl ReadContext {
     /// Blocks of all roles read from files.

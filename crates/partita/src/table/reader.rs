@@ -173,13 +173,13 @@ impl TableReader {
         match found.map_err(|error| self.place_index(error, at))? {
             InIndex::Absent => Ok(None),
             InIndex::PastEnd if at + 1 == index.partitions().len() => Ok(None),
-            InIndex::PastEnd => self.get_by_walking(key, target, ctx),
+            InIndex::PastEnd => self.get_by_walking(key, target, pin, ctx),
             InIndex::Block { handle, ends_in_key } => {
                 match self.find_in_block(handle, target, pin, ctx)? {
                     Searched::Entry(entry) => Ok(Some(entry)),
                     // The next block starts behind the separator. So it may hold entries of this key only if the
                     // separator is one.
-                    Searched::PastEnd if ends_in_key => self.get_by_walking(key, target, ctx),
+                    Searched::PastEnd if ends_in_key => self.get_by_walking(key, target, pin, ctx),
                     Searched::Absent | Searched::PastEnd => Ok(None),
                 }
             }
@@ -201,16 +201,22 @@ impl TableReader {
         &self,
         key: &LookupKey<'_>,
         target: InternalKey<'_>,
+        pin: &mut Pin,
         ctx: &mut ReadContext,
     ) -> Result<Option<FoundEntry>> {
         debug_assert_eq!(key.user_key(), target.user_key);
+        // The cursor holds what it stands on, and may read.
+        pin.leave();
         let mut cursor = IndexCursor::default();
         cursor.seek(self, target, &target.encode(), ctx)?;
         while let Some(value) = cursor.entry() {
-            match self.find_in_block(value.handle, target, &mut Pin::default(), ctx)? {
+            match self.find_in_block(value.handle, target, pin, ctx)? {
                 Searched::Entry(entry) => return Ok(Some(entry)),
                 Searched::Absent => return Ok(None),
-                Searched::PastEnd => cursor.next(self, ctx)?,
+                Searched::PastEnd => {
+                    pin.leave();
+                    cursor.next(self, ctx)?;
+                }
             }
         }
         Ok(None)
@@ -303,14 +309,14 @@ impl TableReader {
     }
 
     /// All entries of a user key that are visible at the lookup's sequence number, newest first, after the filter was
-    /// asked.
+    /// asked if that pays.
     pub fn versions(
         self: &Arc<Self>,
         key: &LookupKey<'_>,
         ctx: &mut ReadContext,
     ) -> Result<Versions> {
         let mut iter = self.iter();
-        if self.may_contain(key, ctx)? {
+        if !self.filter_habit.asks(self.filter_use) || self.may_contain(key, ctx)? {
             iter.seek_internal(key.seek_key())?;
         }
         Ok(Versions { iter, user_key: key.user_key().to_vec() })

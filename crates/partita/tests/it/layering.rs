@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["iter", "filter", "cache"],
     &["merge"],
     &["io"],
-    &["key", "statistics"],
+    &["key"],
     &["util"],
     &["error"],
 ];
