@@ -3,6 +3,7 @@
 //! Whose file it is does not matter: RocksDB's with the entries that its own tools list, or ours with what was put in.
 //! The checks panic at the first difference and name the table.
 
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,10 @@ use partita::Result;
 use partita::io::DiskFile;
 use partita::iter::InternalIterator;
 use partita::key::{InternalKey, KeyOrder, SeqNo};
-use partita::table::{LookupKey, ReadContext, ReaderOptions, TableIter, TableReader};
+use partita::table::{
+    BlockRole, FloorBounds, FoundEntry, LookupKey, Neighbor, ReadContext, ReaderOptions, TableIter,
+    TableReader,
+};
 
 /// Encoded internal keys with values, in table order.
 pub type Entries = [(Vec<u8>, Vec<u8>)];
@@ -30,7 +34,7 @@ pub fn open(path: &Path, options: &ReaderOptions) -> Result<Arc<TableReader>> {
     Ok(Arc::new(TableReader::open(file, options, &mut ReadContext::default())?))
 }
 
-/// Checks walks in both directions, seeks, orders of moves, gets, versions and absent keys.
+/// Checks walks in both directions, seeks, orders of moves, gets, versions, absent keys, neighbours and gets of many keys.
 ///
 /// * `entries`: encoded internal keys with values, in table order.
 pub fn check_all(table: &Arc<TableReader>, entries: &Entries, name: &str) -> Counts {
@@ -38,6 +42,8 @@ pub fn check_all(table: &Arc<TableReader>, entries: &Entries, name: &str) -> Cou
     check_seeks(table, entries, name);
     check_orders_of_moves(table, entries, name);
     check_gets(table, entries, name);
+    check_neighbors(table, entries, name);
+    check_multi_get(table, entries, name);
     check_absent(table, entries, name)
 }
 
@@ -186,6 +192,146 @@ fn check_versions(table: &Arc<TableReader>, entries: &Entries, user_key: &[u8], 
         assert_eq!(*found.value, **value, "{name}");
     }
     assert!(versions.next_entry().unwrap().is_none(), "{name}");
+}
+
+/// Floors and ceilings over and under keys that are there and keys next to them, as of several sequence numbers.
+fn check_neighbors(table: &Arc<TableReader>, entries: &Entries, name: &str) {
+    let order = table.key_order();
+    let seqnos = entries.iter().map(|(key, _)| InternalKey::decode(key).unwrap().seqno);
+    let middle = seqnos.max().map_or(0, |newest| newest.get() / 2);
+    let as_of: Vec<(SeqNo, Vec<usize>)> = [SeqNo::ZERO, SeqNo::new(middle).unwrap(), SeqNo::MAX]
+        .map(|seqno| (seqno, visible(order, entries, seqno)))
+        .into();
+    let step = entries.len() / 40 + 1;
+    let mut bounds = vec![Bound::Unbounded];
+    let mut user_keys: Vec<Vec<u8>> = vec![Vec::new(), vec![0xff; 40]];
+    for (key, _) in entries.iter().step_by(step) {
+        let user_key = InternalKey::decode(key).unwrap().user_key;
+        user_keys.push([user_key, b"\0"].concat());
+        user_keys.push(user_key[..user_key.len().saturating_sub(1)].to_vec());
+        user_keys.push(user_key.to_vec());
+    }
+    for user_key in &user_keys {
+        bounds.extend([Bound::Included(&user_key[..]), Bound::Excluded(&user_key[..])]);
+    }
+    for bound in bounds {
+        check_floor_bounds(table, entries, bound, name);
+        for (seqno, visible) in &as_of {
+            let user_key = |at: &usize| InternalKey::decode(&entries[*at].0).unwrap().user_key;
+            let below = visible.partition_point(|at| match bound {
+                Bound::Included(bound) => order.compare(user_key(at), bound).is_le(),
+                Bound::Excluded(bound) => order.compare(user_key(at), bound).is_lt(),
+                Bound::Unbounded => true,
+            });
+            let above = visible.partition_point(|at| match bound {
+                Bound::Included(bound) => order.compare(user_key(at), bound).is_lt(),
+                Bound::Excluded(bound) => order.compare(user_key(at), bound).is_le(),
+                Bound::Unbounded => false,
+            });
+            let ctx = &mut ReadContext::default();
+            let floor = table.get_floor(bound, *seqno, ctx).unwrap();
+            let expected = below.checked_sub(1).map(|at| &entries[visible[at]]);
+            assert_neighbor(
+                floor.as_ref(),
+                expected,
+                &format!("{name}, floor of {bound:02x?} as of {seqno}"),
+            );
+            let ceil = table.get_ceil(bound, *seqno, ctx).unwrap();
+            let expected = visible.get(above).map(|at| &entries[*at]);
+            assert_neighbor(
+                ceil.as_ref(),
+                expected,
+                &format!("{name}, ceiling of {bound:02x?} as of {seqno}"),
+            );
+        }
+    }
+}
+
+/// The newest visible entry of each user key that has one.
+fn visible(order: &KeyOrder, entries: &Entries, seqno: SeqNo) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    for (at, (key, _)) in entries.iter().enumerate() {
+        let key = InternalKey::decode(key).unwrap();
+        let is_older = |last: &usize| {
+            let last = InternalKey::decode(&entries[*last].0).unwrap();
+            order.compare(last.user_key, key.user_key).is_eq()
+        };
+        if key.seqno <= seqno && !found.last().is_some_and(is_older) {
+            found.push(at);
+        }
+    }
+    found
+}
+
+fn assert_neighbor(found: Option<&Neighbor>, expected: Option<&(Vec<u8>, Vec<u8>)>, what: &str) {
+    let found = found.map(|found| {
+        let key = InternalKey::new(&found.user_key, found.entry.seqno, found.entry.value_type);
+        (key, &found.entry.value[..])
+    });
+    let expected = expected.map(|(key, value)| (InternalKey::decode(key).unwrap(), &value[..]));
+    assert_eq!(found, expected, "{what}");
+}
+
+fn user_key_of(entry: &(Vec<u8>, Vec<u8>)) -> &[u8] {
+    InternalKey::decode(&entry.0).unwrap().user_key
+}
+
+/// What the index says of a floor must hold for the keys that are there.
+fn check_floor_bounds(
+    table: &Arc<TableReader>,
+    entries: &Entries,
+    bound: Bound<&[u8]>,
+    name: &str,
+) {
+    let order = table.key_order();
+    let inside = entries.partition_point(|entry| match bound {
+        Bound::Included(bound) => order.compare(user_key_of(entry), bound).is_le(),
+        Bound::Excluded(bound) => order.compare(user_key_of(entry), bound).is_lt(),
+        Bound::Unbounded => true,
+    });
+    let floor = inside.checked_sub(1).map(|at| user_key_of(&entries[at]));
+    let mut ctx = ReadContext::default();
+    match table.floor_bounds(bound, &mut ctx).unwrap() {
+        FloorBounds::Nothing => assert_eq!(floor, None, "{name}: {bound:02x?}"),
+        FloorBounds::Within { at_least, at_most } => {
+            if let Some(at_least) = at_least {
+                let holds = floor.is_some_and(|floor| order.compare(&at_least, floor).is_le());
+                assert!(holds, "{name}: {bound:02x?} at least {:02x?}", &*at_least);
+            }
+            if let Some(at_most) = at_most {
+                let holds = floor.is_none_or(|floor| order.compare(floor, &at_most).is_le());
+                assert!(holds, "{name}: {bound:02x?} at most {:02x?}", &*at_most);
+            }
+        }
+    }
+    assert_eq!(ctx.blocks_read[BlockRole::Data], 0, "{name}");
+}
+
+/// Many keys at once are answered like one after another.
+fn check_multi_get(table: &Arc<TableReader>, entries: &Entries, name: &str) {
+    let mut ctx = ReadContext::default();
+    let step = entries.len() / 100 + 1;
+    let mut absent = Vec::new();
+    let mut keys = Vec::new();
+    for (key, _) in entries.iter().step_by(step) {
+        let key = InternalKey::decode(key).unwrap();
+        keys.push(LookupKey::new(key.user_key, key.seqno));
+        absent.push([key.user_key, b"\0"].concat());
+    }
+    keys.extend(absent.iter().map(|user_key| LookupKey::new(user_key, SeqNo::MAX)));
+    // Neither in the table's order nor without repetitions.
+    let len = keys.len();
+    let mut mixed: Vec<LookupKey<'_>> = (0..len).map(|i| keys[i * 7919 % len]).collect();
+    mixed.extend(keys.iter().take(5));
+    let found = table.multi_get(&mixed, &mut ctx).unwrap();
+    assert_eq!(found.len(), mixed.len());
+    for (key, found) in mixed.iter().zip(found) {
+        let expected = table.get(key, &mut ctx).unwrap();
+        let parts = |entry: Option<FoundEntry>| {
+            entry.map(|entry| (entry.seqno, entry.value_type, entry.value.to_vec()))
+        };
+        assert_eq!(parts(found), parts(expected), "{name}: {:02x?}", key.user_key());
+    }
 }
 
 /// Keys that are not there, near those that are.

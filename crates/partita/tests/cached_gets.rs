@@ -1,7 +1,8 @@
-//! A lookup of what is cached allocates nothing. A binary of its own, because it counts all allocations.
+//! A lookup of what is cached allocates nothing, floors and ceilings included. A binary of its own, because it counts all allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use partita::cache::Cache;
@@ -97,5 +98,32 @@ fn cached_gets_of_present_and_absent_keys_allocate_nothing() {
             look_up_all();
             assert_eq!(look_up_all(), 0, "partitioned {partitioned}, values of {value_len}");
         }
+    }
+}
+
+#[test]
+fn cached_floors_and_ceilings_allocate_nothing_but_at_borders_of_index_pieces() {
+    for partitioned in [false, true] {
+        let table = table(partitioned, 8);
+        let mut ctx = ReadContext::default();
+        let mut look_up_all = || {
+            let mut allocating = 0;
+            for number in 1..39_999 {
+                let bound = key(number);
+                let before = ALLOCATIONS.with(Cell::get);
+                let floor = table.get_floor(Bound::Included(&bound), SeqNo::MAX, &mut ctx).unwrap();
+                let ceil = table.get_ceil(Bound::Included(&bound), SeqNo::MAX, &mut ctx).unwrap();
+                allocating += u32::from(ALLOCATIONS.with(Cell::get) > before);
+                assert_eq!(*floor.unwrap().user_key, key(number / 2 * 2));
+                if number < 39_998 {
+                    assert_eq!(*ceil.unwrap().user_key, key(number.div_ceil(2) * 2));
+                }
+            }
+            allocating
+        };
+        look_up_all();
+        look_up_all();
+        let allocating = look_up_all();
+        assert!(allocating < 40_000 / 100, "partitioned {partitioned}: {allocating} of 40,000");
     }
 }

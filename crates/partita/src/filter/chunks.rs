@@ -12,8 +12,9 @@
 
 use std::ops::Range;
 
-use super::lines::Lines;
+use super::lines::{LINE_LEN, Lines};
 use super::{FilterMeta, KeyHash, METADATA_LEN, Probe};
+use crate::util::prefetch::prefetch;
 
 /// Bytes of a chunk, except of the last one.
 const CHUNK_LEN: usize = 4096;
@@ -105,6 +106,14 @@ impl FilterChunk {
     /// A chunk of these bytes.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         Self(Lines::copy_of(bytes))
+    }
+
+    /// Asks for the memory of a query's bytes, without waiting for it.
+    #[inline]
+    pub(crate) fn prefetch(&self, within: Range<usize>) {
+        for at in within.step_by(LINE_LEN) {
+            prefetch(self.0.bytes(), at);
+        }
     }
 
     /// Bytes of memory held outside of this object.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::lazy::Lazy;
 use super::read_context::BUFFER_LEN_MAX;
+use super::readahead::Readahead;
 use super::role::BlockRole;
 use super::trailer::BlockChecksum;
 use super::{BLOCK_TRAILER_LEN, BlockHandle, Footer, ReadContext};
@@ -111,14 +112,35 @@ impl BlockFetcher {
         let _in_flight = self.charge(self.stored_len(handle, role)?);
         let mut buffer = ctx.take_buffer();
         let (stored, trailer) = self.read(handle, role, &mut buffer)?;
-        if self.verify_checksums {
-            self.checksum
-                .verify(handle.offset, stored, trailer)
-                .map_err(|error| self.place(error, handle, role))?;
-        }
-        let contents = self.expand(handle, role, stored, trailer[0], ctx)?;
+        let contents = self.unpack(handle, role, stored, trailer, ctx)?;
         ctx.give_buffer(buffer);
         Ok((contents, trailer[0]))
+    }
+
+    /// The contents of a block that a walk comes to, with which the blocks behind it may be read.
+    pub(super) fn fetch_ahead(
+        &self,
+        handle: BlockHandle,
+        role: BlockRole,
+        ahead: &mut Readahead,
+        ctx: &mut ReadContext,
+    ) -> Result<Vec<u8>> {
+        if let Some(range) = ahead.plan(handle, self.file.len()) {
+            self.read_ahead(range, ahead);
+        }
+        let Some(bytes) = ahead.block(handle) else { return self.fetch(handle, role, ctx) };
+        let Some((stored, trailer)) = bytes.split_last_chunk() else {
+            return self.fetch(handle, role, ctx);
+        };
+        self.unpack(handle, role, stored, *trailer, ctx)
+    }
+
+    /// Reads a range of the file into a buffer. If that fails, the buffer is empty, and each block's own read says why.
+    pub(super) fn read_ahead(&self, range: Range<u64>, ahead: &mut Readahead) {
+        let buffer = ahead.refill(range.clone());
+        if self.file.read_exact_at(range.start, buffer).is_err() {
+            ahead.clear();
+        }
     }
 
     /// What `parse` makes of the contents of a block; its errors name the block, too.
@@ -137,6 +159,23 @@ impl BlockFetcher {
     fn charge(&self, len: usize) -> Option<Reservation> {
         let cache = self.cache.as_ref().filter(|_| len > BUFFER_LEN_MAX)?;
         Some(cache.reserve(Role::ReadBuffers, len))
+    }
+
+    /// Verifies and decompresses a block as it stands in the file.
+    fn unpack(
+        &self,
+        handle: BlockHandle,
+        role: BlockRole,
+        stored: &[u8],
+        trailer: [u8; BLOCK_TRAILER_LEN],
+        ctx: &mut ReadContext,
+    ) -> Result<Vec<u8>> {
+        if self.verify_checksums {
+            self.checksum
+                .verify(handle.offset, stored, trailer)
+                .map_err(|error| self.place(error, handle, role))?;
+        }
+        self.expand(handle, role, stored, trailer[0], ctx)
     }
 
     /// Decompresses a block as it stands in the file.

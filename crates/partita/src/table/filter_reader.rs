@@ -144,6 +144,32 @@ impl TableFilter {
         }
     }
 
+    /// Asks for the memory that the answer for a whole key needs, if it is known without a read where that is.
+    #[inline]
+    pub(super) fn prefetch(&self, order: &KeyOrder, key: &LookupKey<'_>) {
+        let Some(pieces) = self.pieces.get().filter(|_| self.whole_keys) else { return };
+        let pin = &mut Pin::default();
+        match pieces {
+            FilterPieces::Filters(filters) => {
+                let at = first_piece(filters, order, key.seek_key());
+                if let Some(entry) = filters.slots().get(at, pin.guard())
+                    && let Some(filter) = entry.as_ref()
+                {
+                    filter.prefetch(key.hash());
+                }
+            }
+            FilterPieces::Chunks(chunks) => {
+                if let ChunkProbe::Chunk { number, within } = chunks.layout().probe(key.hash())
+                    && let Some(entry) = chunks.slots().get(number, pin.guard())
+                    && let Some(chunk) = entry.as_ref()
+                {
+                    chunk.prefetch(within);
+                }
+            }
+            FilterPieces::Damaged => {}
+        }
+    }
+
     /// Whether the table may hold a key that is not before `target` and has the same prefix.
     ///
     /// The keys of a prefix may go over several partitions. The first one to ask is that of `target`; as long as its

@@ -1,7 +1,9 @@
+use std::fmt;
 use std::sync::Arc;
 
 use super::block::{BlockCursor, DataBlock, DataFormat};
 use super::index::IndexCursor;
+use super::readahead::{READ_LEN_MAX, Readahead};
 use super::reader::touch;
 use super::{BlockHandle, BlockRole, FoundEntry, PinnedBytes, ReadContext, TableReader};
 use crate::cache::Held;
@@ -12,8 +14,8 @@ use crate::key::{InternalKey, PACKED_LEN, SeqNo, append_internal_key};
 /// A walk over the point entries of a table, in both directions.
 ///
 /// It holds one data block and one index partition at a time, and reads a block only when it gets there. Filters are
-/// not asked; [`TableReader::prefix_may_match`] tells beforehand whether a prefix is worth a seek.
-#[derive(Debug)]
+/// not asked; [`TableReader::prefix_may_match`] tells beforehand whether a prefix is worth a seek. When
+/// it moves from block to block, in either direction, it reads more and more of them at once.
 pub struct TableIter {
     table: Arc<TableReader>,
     index: IndexCursor,
@@ -22,6 +24,8 @@ pub struct TableIter {
     data: BlockCursor<DataFormat>,
     /// The key with the global sequence number in it, for tables that have one.
     global_key: Vec<u8>,
+    /// Blocks that are next in the file, for walks that come to them.
+    ahead: Readahead,
     ctx: ReadContext,
 }
 
@@ -33,6 +37,7 @@ impl TableIter {
             block: None,
             data: BlockCursor::new(),
             global_key: Vec::new(),
+            ahead: Readahead::new(READ_LEN_MAX),
             ctx: ReadContext::default(),
         }
     }
@@ -131,7 +136,8 @@ impl TableIter {
             return Ok(true);
         }
         self.block = None;
-        self.block = Some((handle, self.table.data_block(handle, &mut self.ctx)?));
+        let block = self.table.data_block_ahead(handle, &mut self.ahead, &mut self.ctx)?;
+        self.block = Some((handle, block));
         Ok(true)
     }
 
@@ -157,7 +163,7 @@ impl TableIter {
     fn seek_stored(&mut self, target: &[u8]) -> Result<()> {
         self.data.reset();
         let key = InternalKey::decode_target(target)?;
-        self.index.seek(&self.table, key, target, &mut self.ctx)?;
+        self.index.seek(&self.table, key.user_key, key.packed(), &mut self.ctx)?;
         if !self.load_block()? {
             return Ok(());
         }
@@ -188,6 +194,19 @@ fn place(
 ) -> Error {
     let handle = block.as_ref().map(|(handle, _)| *handle).unwrap_or_default();
     table.fetcher.place(error, handle, BlockRole::Data)
+}
+
+/// Without keys, values and bytes of blocks: they are the user's data, which is nothing for logs.
+impl fmt::Debug for TableIter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableIter")
+            .field("path", &self.table.path())
+            .field("block", &self.block.as_ref().map(|(handle, _)| handle))
+            .field("at", &self.data)
+            .field("ahead", &self.ahead)
+            .field("ctx", &self.ctx)
+            .finish_non_exhaustive()
+    }
 }
 
 impl InternalIterator for TableIter {

@@ -12,6 +12,7 @@
 //! (`fetch.rs`) and enters it. A lookup whose pieces are cached takes no lock, allocates nothing, writes no memory that
 //! threads share, and copies no block.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use super::index::{IndexCursor, IndexPieces, IndexSource};
 use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
 use super::pin::{Pin, ask_slot};
+use super::readahead::Readahead;
 use super::{
     BlockHandle, BlockRole, Footer, FoundEntry, LookupKey, PinnedBytes, RangeTombstones,
     ReadContext, TableIter, TableProperties,
@@ -156,23 +158,8 @@ impl TableReader {
         ctx: &mut ReadContext,
     ) -> Result<Option<FoundEntry>> {
         let Some(target) = self.stored_target(key) else { return Ok(None) };
-        let index = self.index_pinned(pin, ctx)?;
-        let at = index.partitions().locate(&self.order, target.user_key, target.packed());
-        if at >= index.partitions().len() {
-            return Ok(None);
-        }
-        let source = self.index_source();
-        let slots = index.partitions().slots();
-        let load = |ctx: &mut ReadContext| match index.get(at, source, ctx)? {
-            Some(piece) => Ok(piece),
-            None => Err(Error::corruption("no such piece of the index")), // not reached: it is below the number of pieces
-        };
-        let found = ask_slot(slots, at, source.piece_role(), pin, ctx, load, |piece| {
-            self.find_in_index(piece, target)
-        })?;
-        match found.map_err(|error| self.place_index(error, at))? {
+        match self.find_in_index(target.user_key, target.packed(), pin, ctx)? {
             InIndex::Absent => Ok(None),
-            InIndex::PastEnd if at + 1 == index.partitions().len() => Ok(None),
             InIndex::PastEnd => self.get_by_walking(key, target, pin, ctx),
             InIndex::Block { handle, ends_in_key } => {
                 match self.find_in_block(handle, target, pin, ctx)? {
@@ -186,18 +173,46 @@ impl TableReader {
         }
     }
 
-    fn find_in_index(&self, piece: &IndexBlock, target: InternalKey<'_>) -> Result<InIndex> {
-        let found = piece.find(&self.order, target.user_key, target.packed())?;
+    /// Which block may hold the first entry that is not before (`user_key`, `packed`).
+    pub(super) fn find_in_index(
+        &self,
+        user_key: &[u8],
+        packed: u64,
+        pin: &mut Pin,
+        ctx: &mut ReadContext,
+    ) -> Result<InIndex> {
+        let index = self.index_pinned(pin, ctx)?;
+        let at = index.partitions().locate(&self.order, user_key, packed);
+        if at >= index.partitions().len() {
+            return Ok(InIndex::Absent);
+        }
+        let source = self.index_source();
+        let slots = index.partitions().slots();
+        let load = |ctx: &mut ReadContext| match index.get(at, source, ctx)? {
+            Some(piece) => Ok(piece),
+            None => Err(Error::corruption("no such piece of the index")), // not reached: it is below the number of pieces
+        };
+        let found = ask_slot(slots, at, source.piece_role(), pin, ctx, load, |piece| {
+            self.find_in_piece(piece, user_key, packed)
+        })?;
+        match found.map_err(|error| self.place_index(error, at))? {
+            InIndex::PastEnd if at + 1 == index.partitions().len() => Ok(InIndex::Absent),
+            found => Ok(found),
+        }
+    }
+
+    fn find_in_piece(&self, piece: &IndexBlock, user_key: &[u8], packed: u64) -> Result<InIndex> {
+        let found = piece.find(&self.order, user_key, packed)?;
         Ok(match found {
             None => InIndex::PastEnd,
-            Some((value, _)) if self.starts_behind(piece, &value, target) => InIndex::Absent,
+            Some((value, _)) if self.starts_behind(piece, &value, user_key) => InIndex::Absent,
             Some((value, ends_in_key)) => InIndex::Block { handle: value.handle, ends_in_key },
         })
     }
 
     /// The same by a walk over the index, for keys whose entries go over a block's end.
     #[cold]
-    fn get_by_walking(
+    pub(super) fn get_by_walking(
         &self,
         key: &LookupKey<'_>,
         target: InternalKey<'_>,
@@ -208,7 +223,7 @@ impl TableReader {
         // The cursor holds what it stands on, and may read.
         pin.leave();
         let mut cursor = IndexCursor::default();
-        cursor.seek(self, target, &target.encode(), ctx)?;
+        cursor.seek(self, target.user_key, target.packed(), ctx)?;
         while let Some(value) = cursor.entry() {
             match self.find_in_block(value.handle, target, pin, ctx)? {
                 Searched::Entry(entry) => return Ok(Some(entry)),
@@ -229,41 +244,66 @@ impl TableReader {
         pin: &mut Pin,
         ctx: &mut ReadContext,
     ) -> Result<Searched> {
-        let searched = match self.data_blocks.get(handle.offset, pin.guard()) {
+        self.ask_block(handle, pin, ctx, |block| self.search(block, target))
+    }
+
+    /// Asks a data block: in its place if it is cached, else as it is read.
+    pub(super) fn ask_block<R>(
+        &self,
+        handle: BlockHandle,
+        pin: &mut Pin,
+        ctx: &mut ReadContext,
+        ask: impl FnOnce(&Entry<DataBlock>) -> Result<R>,
+    ) -> Result<R> {
+        let answer = match self.data_blocks.get(handle.offset, pin.guard()) {
             Some(block) => {
                 ctx.cache_hits[BlockRole::Data] += 1;
-                self.search(block, target)
+                touch(block).and_then(|()| ask(block))
             }
             None => {
                 pin.leave();
                 ctx.cache_misses[BlockRole::Data] += 1;
-                self.search(self.data_block(handle, ctx)?.entry(), target)
+                let block = self.data_block(handle, ctx)?;
+                touch(block.entry()).and_then(|()| ask(block.entry()))
             }
         };
-        searched.map_err(|error| self.fetcher.place(error, handle, BlockRole::Data))
+        answer.map_err(|error| self.fetcher.place(error, handle, BlockRole::Data))
     }
 
-    fn search(&self, block: &Entry<DataBlock>, target: InternalKey<'_>) -> Result<Searched> {
-        touch(block)?;
+    /// Looks for a key in a data block.
+    pub(super) fn search(
+        &self,
+        block: &Entry<DataBlock>,
+        target: InternalKey<'_>,
+    ) -> Result<Searched> {
         Ok(match block.find(&self.order, target.user_key, target.packed())? {
             Found::Absent => Searched::Absent,
             Found::PastEnd => Searched::PastEnd,
             Found::Entry { packed, value } => {
-                let Some(value_type) = ValueType::from_code(packed as u8) else {
-                    let code = packed as u8;
-                    return Err(Error::corruption(format!("entry of type {code:#04x}")));
-                };
-                let seqno = self.effective_seqno(SeqNo::from_packed(packed));
-                let value = PinnedBytes::new(block, value);
-                Searched::Entry(FoundEntry { seqno, value_type, value })
+                Searched::Entry(self.found_entry(block, packed, value)?)
             }
         })
+    }
+
+    /// What a search in a data block found.
+    pub(super) fn found_entry(
+        &self,
+        block: &Entry<DataBlock>,
+        packed: u64,
+        value: Range<usize>,
+    ) -> Result<FoundEntry> {
+        let Some(value_type) = ValueType::from_code(packed as u8) else {
+            let code = packed as u8;
+            return Err(Error::corruption(format!("entry of type {code:#04x}")));
+        };
+        let seqno = self.effective_seqno(SeqNo::from_packed(packed));
+        Ok(FoundEntry { seqno, value_type, value: PinnedBytes::new(block, value) })
     }
 
     /// What to look for in the file, whose entries may all stand for one global sequence number.
     ///
     /// * Returns `None` if nothing in the file is visible.
-    fn stored_target<'k>(&self, key: &LookupKey<'k>) -> Option<InternalKey<'k>> {
+    pub(super) fn stored_target<'k>(&self, key: &LookupKey<'k>) -> Option<InternalKey<'k>> {
         match self.global_seqno {
             None => Some(key.seek_key()),
             Some(global) if key.seqno() < global => None,
@@ -281,17 +321,28 @@ impl TableReader {
     }
 
     /// Whether the index tells that the block starts with a greater user key.
-    fn starts_behind(
-        &self,
-        index: &IndexBlock,
-        value: &IndexValue,
-        target: InternalKey<'_>,
-    ) -> bool {
+    fn starts_behind(&self, index: &IndexBlock, value: &IndexValue, user_key: &[u8]) -> bool {
         let Some(first) = index.first_key(value) else { return false };
         match InternalKey::decode(first) {
-            Ok(first) => self.order.compare(first.user_key, target.user_key).is_gt(),
+            Ok(first) => self.order.compare(first.user_key, user_key).is_gt(),
             Err(_) => false,
         }
+    }
+
+    /// Asks for the memory that the filter's answer for a key needs, without waiting for it.
+    ///
+    /// It does nothing if that part of the filter is not cached: nothing is read.
+    #[inline]
+    pub fn prefetch_filter(&self, key: &LookupKey<'_>) {
+        if self.asks_filter() {
+            self.filter.prefetch(&self.order, key);
+        }
+    }
+
+    /// Whether lookups ask the filter.
+    #[inline]
+    pub(super) fn asks_filter(&self) -> bool {
+        self.filter.is_usable() && self.filter_habit.asks(self.filter_use)
     }
 
     /// Whether the table may hold entries of the key, as far as the filter knows. It is asked, whatever
@@ -352,7 +403,7 @@ impl TableReader {
     pub fn approximate_offset_of(&self, user_key: &[u8], ctx: &mut ReadContext) -> Result<u64> {
         let target = InternalKey::for_seek(user_key, SeqNo::MAX);
         let mut cursor = IndexCursor::default();
-        cursor.seek(self, target, &target.encode(), ctx)?;
+        cursor.seek(self, target.user_key, target.packed(), ctx)?;
         if let Some(value) = cursor.entry() {
             return Ok(value.handle.offset);
         }
@@ -437,6 +488,26 @@ impl TableReader {
         })
     }
 
+    /// A data block that a walk comes to; if it must be read, those beside it may be read with it.
+    pub(super) fn data_block_ahead(
+        &self,
+        handle: BlockHandle,
+        ahead: &mut Readahead,
+        ctx: &mut ReadContext,
+    ) -> Result<Held<DataBlock>> {
+        let (how, cost) = (self.budget.admission(ctx), self.budget.data_cost(handle.size));
+        self.data_blocks.get_or_load(handle.offset, how, cost, || {
+            let contents = self.fetcher.fetch_ahead(handle, BlockRole::Data, ahead, ctx)?;
+            DataBlock::parse_data(contents, &self.order)
+                .map_err(|error| self.fetcher.place(error, handle, BlockRole::Data))
+        })
+    }
+
+    /// Whether a data block is cached.
+    pub(super) fn has_block(&self, handle: BlockHandle) -> bool {
+        self.data_blocks.is_cached(handle.offset)
+    }
+
     /// The index's pieces, found at the first use.
     pub(super) fn index(&self, ctx: &mut ReadContext) -> Result<&IndexPieces> {
         self.index_pinned(&mut Pin::default(), ctx)
@@ -498,17 +569,17 @@ pub(super) fn touch(block: &Entry<DataBlock>) -> Result<()> {
     Ok(())
 }
 
-/// What a piece of the index says about a key.
-enum InIndex {
-    /// The block that it would be in starts behind it.
+/// What the index says about a key.
+pub(super) enum InIndex {
+    /// No block holds it: the one that it would be in starts behind it, or it is behind all separators.
     Absent,
-    /// All separators are before it.
+    /// All separators of the piece that should know are before it: the next piece may know.
     PastEnd,
     /// It may be in this block.
     Block { handle: BlockHandle, ends_in_key: bool },
 }
 
-enum Searched {
+pub(super) enum Searched {
     Entry(FoundEntry),
     Absent,
     PastEnd,

@@ -5,12 +5,13 @@
 //! answers may not depend on how it came there.
 
 use std::cmp::Ordering;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use partita::iter::InternalIterator;
 use partita::key::{Comparator, InternalKey, KeyOrder, SeqNo, ValueType};
 use partita::options::TableOptions;
-use partita::table::{LookupKey, ReadContext, TableReader};
+use partita::table::{Candidates, FoundEntry, LookupKey, ReadContext, TableReader};
 use partita_testkit::table_check::entry_at;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -144,6 +145,72 @@ impl Model {
         assert!(versions.next_entry().unwrap().is_none(), "{user_key:02x?}@{seqno}");
     }
 
+    /// Floors and ceilings against the list of what is visible.
+    fn ask_neighbors(&self, user_key: &[u8], seqno: u64) {
+        let ctx = &mut ReadContext::default();
+        let as_of = SeqNo::new(seqno).unwrap();
+        let mut newest: Vec<(InternalKey<'_>, &[u8])> = Vec::new();
+        for (key, value) in &self.sorted {
+            let key = InternalKey::decode(key).unwrap();
+            let is_older = newest
+                .last()
+                .is_some_and(|(last, _)| self.order.compare(last.user_key, key.user_key).is_eq());
+            if key.seqno <= as_of && !is_older {
+                newest.push((key, value));
+            }
+        }
+        let before = |included: bool| {
+            newest.partition_point(|(key, _)| match self.order.compare(key.user_key, user_key) {
+                Ordering::Equal => included,
+                other => other.is_lt(),
+            })
+        };
+        for (bound, floor, ceil) in [
+            (Bound::Included(user_key), before(true), before(false)),
+            (Bound::Excluded(user_key), before(false), before(true)),
+            (Bound::Unbounded, newest.len(), 0),
+        ] {
+            let expected = [floor.checked_sub(1), Some(ceil)].map(|at| newest.get(at?).copied());
+            let found =
+                [self.table.get_floor(bound, as_of, ctx), self.table.get_ceil(bound, as_of, ctx)];
+            for (found, expected) in found.into_iter().zip(expected) {
+                let found = found.unwrap();
+                let parts = found.as_ref().map(|found| {
+                    let entry = &found.entry;
+                    let key = InternalKey::new(&found.user_key, entry.seqno, entry.value_type);
+                    (key, &entry.value[..])
+                });
+                assert_eq!(parts, expected, "{bound:02x?}@{seqno}");
+            }
+        }
+    }
+
+    /// All keys at once, as of different times, like one after another; and the first of two tables that has a key.
+    fn ask_together(&self, user_keys: &[&[u8]]) {
+        let ctx = &mut ReadContext::default();
+        let seqno = |number: usize| SeqNo::new(number as u64 * 7 % 33).unwrap();
+        let keys: Vec<LookupKey<'_>> = user_keys
+            .iter()
+            .enumerate()
+            .map(|(number, user_key)| LookupKey::new(user_key, seqno(number)))
+            .collect();
+        let found = self.table.multi_get(&keys, ctx).unwrap();
+        let parts = |entry: &FoundEntry| (entry.seqno, entry.value_type, entry.value.to_vec());
+        for (key, found) in keys.iter().zip(&found) {
+            let expected = self.table.get(key, ctx).unwrap();
+            assert_eq!(found.as_ref().map(parts), expected.as_ref().map(parts), "{key:?}");
+
+            let tables = [&*self.table, &*self.table];
+            let mut candidates = Candidates::new(&tables, *key);
+            for at in 0..2 {
+                let next = candidates.next_entry(ctx).unwrap();
+                let expected = expected.as_ref().map(|entry| (at, parts(entry)));
+                assert_eq!(next.as_ref().map(|(at, entry)| (*at, parts(entry))), expected);
+            }
+            assert!(candidates.next_entry(ctx).unwrap().is_none());
+        }
+    }
+
     /// A filter may not rule out the prefix of a key that is there, wherever among its keys the question starts.
     fn ask_prefix(&self, options: &TableOptions, user_key: &[u8]) {
         if matches!(self.order, KeyOrder::Custom(_)) {
@@ -234,8 +301,10 @@ proptest! {
             for seqno in (number as u64 % 3..32).step_by(3) {
                 model.ask(user_key, seqno);
             }
+            model.ask_neighbors(user_key, number as u64 * 5 % 33);
             model.ask_prefix(&options, user_key);
         }
+        model.ask_together(&user_keys);
         model.ask_offsets(user_keys);
         model.walk(&moves);
     }

@@ -134,6 +134,17 @@ impl<F: Format> BlockCursor<F> {
         self.seek_to(block, order, target)
     }
 
+    /// Moves to the first entry that is not before (`user_key`, `packed`). In a block of plain keys the user keys count.
+    pub(crate) fn seek_parts(
+        &mut self,
+        block: &Block<F>,
+        order: &KeyOrder,
+        user_key: &[u8],
+        packed: u64,
+    ) -> Result<()> {
+        self.seek_to(block, order, Target { user_key, packed })
+    }
+
     /// Moves to the first entry that is not before `target`.
     pub(super) fn seek_to(
         &mut self,
@@ -251,7 +262,7 @@ impl<F: Format> BlockCursor<F> {
     }
 
     /// Stands before restart point `interval`; the next step goes to it.
-    fn jump(&mut self, block: &Block<F>, interval: usize) {
+    pub(super) fn jump(&mut self, block: &Block<F>, interval: usize) {
         self.forget_passed();
         self.key.clear();
         self.valid = false;
@@ -307,8 +318,14 @@ impl<F: Format> BlockCursor<F> {
         Err(damaged_entry(self.at))
     }
 
+    /// Offset of the entry that the next step goes to.
     #[inline]
-    fn step(&mut self, block: &Block<F>) -> Result<()> {
+    pub(super) fn next_offset(&self) -> usize {
+        self.next
+    }
+
+    #[inline]
+    pub(super) fn step(&mut self, block: &Block<F>) -> Result<()> {
         self.valid = false;
         let at = self.next;
         // Before the end of the entries is looked at: an entry may run over all restart points that are left.

@@ -28,6 +28,7 @@ mod directory;
 mod format;
 mod key_buf;
 mod layout;
+mod neighbor;
 pub(crate) mod search;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use budget::KeyBudget;
 pub use cursor::BlockCursor;
 pub use format::{DataFormat, EntryAt, Format, IndexFormat, IndexValue};
 pub use key_buf::KeyBuf;
+pub(in crate::table) use neighbor::{BlockNeighbor, ceil_target, floor_target};
 pub use search::Found;
 pub(crate) use walk::IndexWalk;
 

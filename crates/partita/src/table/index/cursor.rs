@@ -1,6 +1,5 @@
 use crate::cache::Held;
 use crate::error::Result;
-use crate::key::InternalKey;
 use crate::table::block::{BlockCursor, IndexBlock, IndexFormat, IndexValue};
 use crate::table::{BlockHandle, ReadContext, TableReader};
 
@@ -20,6 +19,18 @@ impl IndexCursor {
         self.cursor.is_valid().then(|| self.cursor.state())
     }
 
+    /// The user key of the separator there: no key of its block is behind it, none of the next block before it.
+    pub(crate) fn separator(&self) -> Option<&[u8]> {
+        let (_, block) = self.loaded.as_ref()?;
+        self.cursor.is_valid().then(|| block.user_key_of(self.cursor.key()))
+    }
+
+    /// The first internal key of the block there, if the index has it.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        let (_, block) = self.loaded.as_ref()?;
+        block.first_key(self.entry()?)
+    }
+
     pub(crate) fn seek_to_first(
         &mut self,
         table: &TableReader,
@@ -37,23 +48,24 @@ impl IndexCursor {
         self.last_before(table, end, ctx)
     }
 
-    /// Moves to the first entry that is not before `target`.
+    /// Moves to the first entry that is not before (`user_key`, `packed`).
     pub(crate) fn seek(
         &mut self,
         table: &TableReader,
-        target: InternalKey<'_>,
-        encoded: &[u8],
+        user_key: &[u8],
+        packed: u64,
         ctx: &mut ReadContext,
     ) -> Result<()> {
         self.cursor.reset();
         let order = table.key_order();
-        let at = table.index(ctx)?.partitions().locate(order, target.user_key, target.packed());
+        let at = table.index(ctx)?.partitions().locate(order, user_key, packed);
         if !self.load(table, at, ctx)? {
             return Ok(());
         }
         if let Some((_, block)) = &self.loaded {
-            let target = if table.index_format().user_keys { target.user_key } else { encoded };
-            self.cursor.seek(block, order, target).map_err(|error| table.place_index(error, at))?;
+            self.cursor
+                .seek_parts(block, order, user_key, packed)
+                .map_err(|error| table.place_index(error, at))?;
         }
         if self.cursor.is_valid() {
             return Ok(());
@@ -62,9 +74,11 @@ impl IndexCursor {
         self.first_from(table, at + 1, ctx)
     }
 
-    /// Moves to the next entry. Only on an entry.
+    /// Moves to the next entry; stays where it is if it stands nowhere.
     pub(crate) fn next(&mut self, table: &TableReader, ctx: &mut ReadContext) -> Result<()> {
-        let Some((at, block)) = &self.loaded else { return Ok(()) };
+        let Some((at, block)) = self.loaded.as_ref().filter(|_| self.cursor.is_valid()) else {
+            return Ok(());
+        };
         let at = *at;
         let before = self.cursor.state().handle;
         self.cursor.next(block).map_err(|error| table.place_index(error, at))?;
@@ -74,9 +88,11 @@ impl IndexCursor {
         self.check_order(table, |here| here.follow(&before))
     }
 
-    /// Moves to the entry before. Only on an entry.
+    /// Moves to the entry before; stays where it is if it stands nowhere.
     pub(crate) fn prev(&mut self, table: &TableReader, ctx: &mut ReadContext) -> Result<()> {
-        let Some((at, block)) = &self.loaded else { return Ok(()) };
+        let Some((at, block)) = self.loaded.as_ref().filter(|_| self.cursor.is_valid()) else {
+            return Ok(());
+        };
         let at = *at;
         let behind = self.cursor.state().handle;
         self.cursor.prev(block).map_err(|error| table.place_index(error, at))?;
