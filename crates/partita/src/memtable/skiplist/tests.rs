@@ -235,7 +235,6 @@ mod threads {
 #[cfg(loom)]
 mod models {
     use super::*;
-    use loom::sync::Arc as LoomArc;
     use loom::thread;
 
     fn insert(list: &SkipList, key: &[u8], height: usize) -> bool {
@@ -243,16 +242,16 @@ mod models {
         list.insert_with_height(&Bytewise, &mut hint, entry(key, 1), height).unwrap()
     }
 
-    fn finish(list: LoomArc<SkipList>) -> Vec<Vec<u8>> {
-        walk(LoomArc::into_inner(list).unwrap())
+    fn finish(list: Arc<SkipList>) -> Vec<Vec<u8>> {
+        walk(Arc::into_inner(list).unwrap())
     }
 
     #[test]
     fn neighbours_inserted_at_once_are_both_there() {
         loom::model(|| {
-            let list = LoomArc::new(list());
+            let list = Arc::new(list());
             insert(&list, b"d", 1);
-            let other = LoomArc::clone(&list);
+            let other = Arc::clone(&list);
             let writer = thread::spawn(move || assert!(insert(&other, b"b", 2)));
             assert!(insert(&list, b"c", 2));
             writer.join().unwrap();
@@ -263,8 +262,8 @@ mod models {
     #[test]
     fn one_of_two_equal_inserts_wins() {
         loom::model(|| {
-            let list = LoomArc::new(list());
-            let other = LoomArc::clone(&list);
+            let list = Arc::new(list());
+            let other = Arc::clone(&list);
             let writer = thread::spawn(move || insert(&other, b"b", 1));
             let won = [insert(&list, b"b", 2), writer.join().unwrap()];
             assert!(won[0] != won[1]);
@@ -275,9 +274,9 @@ mod models {
     #[test]
     fn a_reader_sees_whole_entries_in_both_directions() {
         loom::model(|| {
-            let list = LoomArc::new(list());
+            let list = Arc::new(list());
             insert(&list, b"d", 1);
-            let other = LoomArc::clone(&list);
+            let other = Arc::clone(&list);
             let writer = thread::spawn(move || insert(&other, b"bb", 2));
             if let Some(node) = list.seek(&Bytewise, b"b", u64::MAX) {
                 let (key, _) = node.split_key();
@@ -295,10 +294,10 @@ mod models {
     #[test]
     fn a_hint_stays_right_when_another_writer_comes_between() {
         loom::model(|| {
-            let list = LoomArc::new(list());
+            let list = Arc::new(list());
             let mut hint = InsertHint::new();
             list.insert_with_height(&Bytewise, &mut hint, entry(b"a", 1), 2).unwrap();
-            let other = LoomArc::clone(&list);
+            let other = Arc::clone(&list);
             let writer = thread::spawn(move || insert(&other, b"b", 2));
             list.insert_with_height(&Bytewise, &mut hint, entry(b"c", 1), 1).unwrap();
             writer.join().unwrap();
