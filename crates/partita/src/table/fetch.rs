@@ -137,7 +137,7 @@ impl BlockFetcher {
 
     /// Reads a range of the file into a buffer. If that fails, the buffer is empty, and each block's own read says why.
     pub(super) fn read_ahead(&self, range: Range<u64>, ahead: &mut Readahead) {
-        let buffer = ahead.refill(range.clone());
+        let buffer = ahead.refill(range.clone(), self.cache.as_ref());
         if self.file.read_exact_at(range.start, buffer).is_err() {
             ahead.clear();
         }

@@ -1,6 +1,7 @@
 use std::ops::Range;
 
 use super::BlockHandle;
+use crate::cache::{Cache, Reservation, Role};
 
 /// Most bytes of one read of several blocks: from there on a longer read costs as much for each byte.
 pub(super) const READ_LEN_MAX: usize = 256 * 1024;
@@ -25,6 +26,8 @@ pub(super) struct Readahead {
     /// Offset in the file of `buffer`.
     start: u64,
     buffer: Vec<u8>,
+    /// What the buffer takes of the budget, once there is one.
+    charge: Option<Reservation>,
 }
 
 impl Readahead {
@@ -63,10 +66,17 @@ impl Readahead {
         self.buffer.get(start..end)
     }
 
-    /// The buffer, to be filled with a range of the file.
-    pub(super) fn refill(&mut self, range: Range<u64>) -> &mut [u8] {
+    /// The buffer, to be filled with a range of the file; it is charged to `cache`.
+    pub(super) fn refill(&mut self, range: Range<u64>, cache: Option<&Cache>) -> &mut [u8] {
+        let len = (range.end - range.start) as usize;
         self.start = range.start;
-        self.buffer.resize((range.end - range.start) as usize, 0);
+        self.buffer.clear();
+        self.buffer.reserve_exact(len);
+        if let Some(cache) = cache {
+            let charge = self.charge.get_or_insert_with(|| cache.reserve(Role::ReadBuffers, 0));
+            charge.resize(self.buffer.capacity());
+        }
+        self.buffer.resize(len, 0);
         &mut self.buffer
     }
 
@@ -104,7 +114,7 @@ mod tests {
             let handle = BlockHandle { offset: number * BLOCK_LEN, size };
             if let Some(range) = ahead.plan(handle, FILE_LEN) {
                 reads.push((range.start, range.end - range.start));
-                for (byte, at) in ahead.refill(range.clone()).iter_mut().zip(range) {
+                for (byte, at) in ahead.refill(range.clone(), None).iter_mut().zip(range) {
                     *byte = (at / BLOCK_LEN) as u8;
                 }
             }
@@ -158,6 +168,19 @@ mod tests {
         let mut ahead = Readahead::new(0);
         assert_eq!(reads(&mut ahead, 0..50).len(), 50);
         assert_eq!(ahead.buffer.capacity(), 0);
+    }
+
+    #[test]
+    fn the_buffer_is_charged_as_long_as_it_lives() {
+        let cache = Cache::new(1 << 20);
+        let mut ahead = Readahead::new(64 << 10);
+        for len in [1000, 50_000, 3000] {
+            ahead.refill(0..len, Some(&cache));
+            assert_eq!(cache.usage_bytes(), ahead.buffer.capacity());
+        }
+        assert!(cache.usage_bytes() >= 50_000);
+        drop(ahead);
+        assert_eq!(cache.usage_bytes(), 0);
     }
 
     #[test]
