@@ -38,8 +38,8 @@ impl Core {
             budget: AtomicUsize::new(options.budget_bytes),
             limit: options.limit,
             accounts: Arc::new(Accounts::new()),
-            shards: (0..shards).map(|_| Mutex::new(Shard::new())).collect(),
-            hands: Hands::default(),
+            shards: (0..shards).map(|number| Mutex::new(Shard::new(number))).collect(),
+            hands: Hands::new(shards),
         }
     }
 
@@ -109,16 +109,15 @@ impl Core {
             } else {
                 Queue::Probation
             };
-            let member = Member { entry: entry.enter(), spot, bytes, queue };
+            let since = self.hands.now();
+            let member = Member { entry: entry.enter(), spot, bytes, queue, since };
             self.hands.add(queue, bytes, header.cost());
             shard.push(member);
-            shard.settle(&self.accounts);
+            shard.publish(&self.accounts, &self.hands);
         }
         drop(shard);
         drop(guard);
-        if !retired.is_empty() {
-            epoch::retire(retired);
-        }
+        epoch::retire(retired);
         if is_linked {
             self.accounts.inserted(header.account(), bytes);
         }
@@ -140,7 +139,7 @@ impl Core {
         let standing = shard.standing(node);
         let member = shard.take(node, retired);
         self.hands.subtract(standing, member.bytes, member.entry.cost());
-        shard.settle(&self.accounts);
+        shard.publish(&self.accounts, &self.hands);
         drop(shard);
         retired.push(Retired::Entry(member.entry));
     }

@@ -121,6 +121,8 @@ impl<T: CacheObject> Entry<T> {
     }
 
     /// Charges `bytes` more, for what the object has built since it was loaded.
+    ///
+    /// The next object that enters the cache makes room for them, too.
     pub fn grow(&self, bytes: usize) {
         self.header.accounts.book(self.header.account, self.header.word.grow(bytes));
     }
@@ -200,9 +202,25 @@ impl<T: CacheObject> Clone for Held<T> {
 
 impl<T: CacheObject> Drop for Held<T> {
     fn drop(&mut self) {
-        let Header { word, accounts, account, free, .. } = self.entry().header();
-        let free = *free;
-        let change = word.release(|change| accounts.book(*account, change));
+        let header = self.entry().header();
+        let free = header.free;
+        let mut seen = header.word.state();
+        let change = loop {
+            let change = seen.released();
+            let is_last = !change.after.is_held();
+            if is_last {
+                header.accounts.book(header.account, change);
+            }
+            match header.word.try_release(seen) {
+                Ok(()) => break change,
+                Err(now) => {
+                    if is_last {
+                        header.accounts.book(header.account, change.undone());
+                    }
+                    seen = now;
+                }
+            }
+        };
         if change.after.is_free() {
             // SAFETY: invariant 1: this change has freed the entry, so nobody else refers to it.
             unsafe { free(self.entry.cast()) };

@@ -16,9 +16,11 @@
 //!   its hands in vain.
 //!
 //! Each queue is a clock: the hand takes a credit from the entry at the front and sends it to the back, or evicts it
-//! when it has none. The hands of all shards move in turn.
+//! when it has none. A queue is spread over the shards; its hand moves in the shard whose front has stood longest, so
+//! that it goes round all entries alike, however they fall to the shards.
 
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use super::core::Core;
 use super::epoch::{self, Retired};
@@ -27,19 +29,24 @@ use super::role::Role;
 use super::shard::{Member, QUEUES, Queue, Shard};
 
 /// Bytes, cost and members of one queue over all shards.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Total {
     bytes: AtomicI64,
     cost: AtomicI64,
     members: AtomicI64,
-    /// The shard whose turn it is.
-    turn: AtomicUsize,
+    /// For each shard, since when its front stands there; [`EMPTY`] without one.
+    fronts: Box<[AtomicU64]>,
 }
 
+/// No front.
+const EMPTY: u64 = u64::MAX;
+
 /// The hands of all clocks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hands {
     totals: [Total; QUEUES],
+    /// Counts what came to the back of a queue.
+    now: AtomicU64,
     /// Bytes by which the hand of [`Queue::Meta`] is behind.
     meta_debt: AtomicI64,
     /// The same of [`Queue::Large`].
@@ -56,6 +63,46 @@ const DATA_FLOOR_PERCENT: i64 = 15;
 const COST_OF_A_MISS: i64 = 2_000;
 
 impl Hands {
+    pub(super) fn new(shards: usize) -> Self {
+        let total = |_| Total {
+            bytes: AtomicI64::new(0),
+            cost: AtomicI64::new(0),
+            members: AtomicI64::new(0),
+            fronts: (0..shards).map(|_| AtomicU64::new(EMPTY)).collect(),
+        };
+        Self {
+            totals: std::array::from_fn(total),
+            now: AtomicU64::new(0),
+            meta_debt: AtomicI64::new(0),
+            large_debt: AtomicI64::new(0),
+        }
+    }
+
+    /// The time, for what comes to the back of a queue.
+    pub(super) fn now(&self) -> u64 {
+        self.now.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Tells since when the front of a shard's queue stands there.
+    pub(super) fn set_front(&self, queue: Queue, shard: usize, since: Option<u64>) {
+        let front = &self.totals[queue as usize].fronts[shard];
+        let since = since.unwrap_or(EMPTY);
+        if front.load(Ordering::Relaxed) != since {
+            front.store(since, Ordering::Relaxed);
+        }
+    }
+
+    /// The shard, other than `but`, whose front has stood longest.
+    fn oldest(&self, queue: Queue, but: Option<usize>) -> Option<usize> {
+        let fronts = self.totals[queue as usize].fronts.iter().enumerate();
+        fronts
+            .filter(|(shard, _)| Some(*shard) != but)
+            .map(|(shard, since)| (since.load(Ordering::Relaxed), shard))
+            .filter(|(since, _)| *since != EMPTY)
+            .min()
+            .map(|(_, shard)| shard)
+    }
+
     pub(super) fn add(&self, queue: Queue, bytes: usize, cost: u32) {
         self.change(queue, bytes as i64, i64::from(cost) + COST_OF_A_MISS, 1);
     }
@@ -208,29 +255,33 @@ impl Core {
             };
             self.fits(entering) || (!moved && !self.call_back(16) && self.hands.choose(0).is_none())
         }) && self.fits(entering);
-        if !retired.is_empty() {
-            epoch::retire(retired);
-        }
+        epoch::retire(retired);
         fits
     }
 
-    /// Moves the hand of `queue` by one entry, in the shard whose turn it is. Returns whether there was one.
+    /// Moves the hand of `queue` by one entry. Returns whether there was one.
     fn step(&self, queue: Queue, retired: &mut Vec<Retired>) -> bool {
-        let total = &self.hands.totals[queue as usize];
-        (0..self.shards.len()).any(|_| {
-            let turn = total.turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-            let _guard = epoch::pin();
-            let mut shard = lock(&self.shards[turn]);
-            let Some(node) = shard.lists.front(queue as usize) else { return false };
-            let victim = self.judge(&mut shard, queue, node, retired);
-            shard.settle(&self.accounts);
-            drop(shard);
-            if let Some(victim) = victim {
-                self.accounts.evicted(victim.entry.account());
-                retired.push(Retired::Entry(victim.entry));
-            }
-            true
-        })
+        let _guard = epoch::pin();
+        let Some(mut shard) = self.lock_oldest(queue) else { return false };
+        let front = shard.lists.front(queue as usize);
+        let victim = front.and_then(|node| self.judge(&mut shard, queue, node, retired));
+        shard.publish(&self.accounts, &self.hands);
+        drop(shard);
+        if let Some(victim) = victim {
+            self.accounts.evicted(victim.entry.account());
+            retired.push(Retired::Entry(victim.entry));
+        }
+        front.is_some()
+    }
+
+    /// Locks the shard where the front of `queue` has stood longest, or if that is locked the next one.
+    fn lock_oldest(&self, queue: Queue) -> Option<MutexGuard<'_, Shard>> {
+        let oldest = self.hands.oldest(queue, None)?;
+        if let Ok(shard) = self.shards[oldest].try_lock() {
+            return Some(shard);
+        }
+        let next = self.hands.oldest(queue, Some(oldest)).unwrap_or(oldest);
+        Some(lock(&self.shards[next]))
     }
 
     /// Evicts the entry of `node`, or sends it where it belongs.
@@ -271,6 +322,7 @@ impl Core {
         let member = shard.lists.item(node);
         let (before, cost) = (member.bytes, member.entry.cost());
         member.bytes = member.entry.state().charge();
+        member.since = self.hands.now();
         self.hands.subtract(from, before, cost);
         self.hands.add(to, member.bytes, cost);
         shard.lists.move_to_back(node, to as usize);
@@ -279,19 +331,15 @@ impl Core {
     /// Looks at up to `count` entries that stepped aside and sends back those that are not in use any more. Returns
     /// whether there was one.
     fn call_back(&self, count: usize) -> bool {
-        let total = &self.hands.totals[Queue::Aside as usize];
         let mut found = false;
         for _ in 0..count {
-            if total.members.load(Ordering::Relaxed) <= 0 {
-                break;
-            }
-            let turn = total.turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-            let mut shard = lock(&self.shards[turn]);
+            let Some(mut shard) = self.lock_oldest(Queue::Aside) else { break };
             let Some(node) = shard.lists.front(Queue::Aside as usize) else { continue };
             let member = shard.lists.item(node);
             let to = if member.entry.state().is_held() { Queue::Aside } else { member.queue };
             found |= to != Queue::Aside;
             self.send(&mut shard, node, Queue::Aside, to);
+            shard.publish(&self.accounts, &self.hands);
         }
         found
     }

@@ -150,9 +150,7 @@ impl<P: Place> Drop for Home<P> {
             let position = || Some(self.place.find(at, &guard)?.header().position());
             self.cache.core.remove(self.hash(at), position, &mut retired);
         }
-        if !retired.is_empty() {
-            epoch::retire(retired);
-        }
+        epoch::retire(retired);
     }
 }
 

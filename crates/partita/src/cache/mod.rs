@@ -75,6 +75,10 @@ mod flight;
 mod ghost;
 mod home;
 mod lists;
+#[cfg(all(loom, test))]
+mod loom_models;
+#[cfg(test)]
+mod model_tests;
 mod reservation;
 mod role;
 mod shard;

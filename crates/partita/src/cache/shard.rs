@@ -1,7 +1,7 @@
 //! A shard: one lock, and the queues of the entries that fall to it.
 //!
 //! Sharding divides the lock and nothing else. What must leave is decided over all shards (`evict.rs`), which takes it
-//! from one shard after the other; no shard has a capacity.
+//! from the shard where it has waited longest; no shard has a capacity.
 //!
 //! # What the lock protects
 //!
@@ -21,6 +21,7 @@ use std::sync::Arc;
 use super::accounts::Accounts;
 use super::entry::Kept;
 use super::epoch::Retired;
+use super::evict::Hands;
 use super::ghost::Ghost;
 use super::lists::Lists;
 use super::role::{Account, Role};
@@ -38,6 +39,12 @@ pub(super) enum Queue {
     Large,
     /// What was found in use when its turn came.
     Aside,
+}
+
+impl Queue {
+    /// All, each at its number.
+    pub(super) const ALL: [Self; QUEUES] =
+        [Self::Probation, Self::Data, Self::Meta, Self::Large, Self::Aside];
 }
 
 /// How many queues there are.
@@ -69,18 +76,21 @@ pub(super) struct Member {
     pub(super) bytes: usize,
     /// Where it stands, or where it is to return from [`Queue::Aside`].
     pub(super) queue: Queue,
+    /// When it came to the back of its queue, see [`Hands::now`].
+    pub(super) since: u64,
 }
 
 /// The queues of one lock.
 pub(super) struct Shard {
     pub(super) lists: Lists<Member, QUEUES>,
     pub(super) ghost: Ghost,
+    number: usize,
     charged: usize,
 }
 
 impl Shard {
-    pub(super) fn new() -> Self {
-        Self { lists: Lists::new(), ghost: Ghost::default(), charged: 0 }
+    pub(super) fn new(number: usize) -> Self {
+        Self { lists: Lists::new(), ghost: Ghost::default(), number, charged: 0 }
     }
 
     /// Adds an entry that is linked under the same lock.
@@ -96,9 +106,7 @@ impl Shard {
 
     /// The queue in which a node stands now.
     pub(super) fn standing(&self, node: u32) -> Queue {
-        const ALL: [Queue; QUEUES] =
-            [Queue::Probation, Queue::Data, Queue::Meta, Queue::Large, Queue::Aside];
-        ALL[self.lists.queue_of(node)]
+        Queue::ALL[self.lists.queue_of(node)]
     }
 
     /// Takes the entry of a node out of queue and home. The caller retires it once the lock is given back.
@@ -113,13 +121,18 @@ impl Shard {
         member
     }
 
-    /// Brings the charge for the bookkeeping up to date.
-    pub(super) fn settle(&mut self, accounts: &Accounts) {
+    /// Tells, before the lock is given back, what others need to know: the charge for the bookkeeping, and how old the
+    /// fronts of the queues are.
+    pub(super) fn publish(&mut self, accounts: &Accounts, hands: &Hands) {
         let bytes = self.lists.allocated_bytes() + self.ghost.allocated_bytes();
         if bytes != self.charged {
             let change = bytes as i64 - self.charged as i64;
             accounts.charge(Account::new(Role::Bookkeeping, None), change, false);
             self.charged = bytes;
+        }
+        for queue in Queue::ALL {
+            let front = self.lists.front(queue as usize);
+            hands.set_front(queue, self.number, front.map(|node| self.lists.item(node).since));
         }
     }
 }

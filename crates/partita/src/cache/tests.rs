@@ -42,7 +42,7 @@ impl Maker {
     }
 }
 
-fn assert_usage(cache: &Cache, bytes: usize) {
+pub(super) fn assert_usage(cache: &Cache, bytes: usize) {
     eventually(|| cache.usage_bytes(), bytes);
 }
 

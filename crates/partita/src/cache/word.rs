@@ -61,6 +61,11 @@ impl State {
         !self.is_held() && !self.is_kept()
     }
 
+    /// One holder less.
+    pub(super) fn released(self) -> Change {
+        change(self.0, self.0 - 1)
+    }
+
     /// The bytes charged; none once the entry is free.
     pub(super) fn charge(self) -> usize {
         if self.is_free() { 0 } else { self.units() as usize * CHARGE_UNIT }
@@ -76,6 +81,13 @@ impl State {
 pub(super) struct Change {
     pub(super) before: State,
     pub(super) after: State,
+}
+
+impl Change {
+    /// The way back.
+    pub(super) fn undone(self) -> Self {
+        Self { before: self.after, after: self.before }
+    }
 }
 
 /// The word.
@@ -103,31 +115,18 @@ impl Word {
         change(before, before + 1)
     }
 
-    /// One holder less.
+    /// One holder less, if the state is still `before`; else returns what it is.
     ///
-    /// `book` is told of the change if it is the last holder's. It is told *before*, since afterwards somebody else may
-    /// free the entry; a change that did not come about is taken back.
+    /// Whoever gives a holder up may not touch the entry afterwards, unless it is free: somebody else may free it. So
+    /// what is to be booked is booked before, see [`State::released`].
     ///
     /// Release, and acquire for the one that frees: what all holders did happens before the end of the entry.
-    pub(super) fn release(&self, book: impl Fn(Change)) -> Change {
-        let mut before = self.0.load(Ordering::Relaxed);
-        loop {
-            debug_assert!(before & HOLDERS > 0);
-            let after = before - 1;
-            let is_last = after & HOLDERS == 0;
-            if is_last {
-                book(change(before, after));
-            }
-            match self.0.compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return change(before, after),
-                Err(now) => {
-                    if is_last {
-                        book(change(after, before));
-                    }
-                    before = now;
-                }
-            }
-        }
+    pub(super) fn try_release(&self, before: State) -> Result<(), State> {
+        debug_assert!(before.is_held());
+        self.0
+            .compare_exchange(before.0, before.0 - 1, Ordering::AcqRel, Ordering::Relaxed)
+            .map(drop)
+            .map_err(State)
     }
 
     /// The entry enters the cache.
@@ -176,20 +175,26 @@ fn units_of(bytes: usize) -> u64 {
     (bytes.div_ceil(CHARGE_UNIT) as u64).min(UNITS_MAX)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    fn release(word: &Word) -> Change {
+        let before = word.state();
+        word.try_release(before).unwrap();
+        before.released()
+    }
 
     #[test]
     fn an_entry_is_free_when_neither_the_cache_nor_a_holder_has_it() {
         let word = Word::new(100);
         assert_eq!(word.state().charge(), 112);
         assert!(!word.enter().after.is_free());
-        assert!(!word.release(|_| ()).after.is_free());
+        assert!(!release(&word).after.is_free());
         assert!(!word.leave().after.is_free());
         assert!(!word.hold().after.is_free());
         assert!(!word.let_go().after.is_free());
-        let end = word.release(|_| ());
+        let end = release(&word);
         assert!(end.after.is_free());
         assert_eq!((end.before.charge(), end.after.charge()), (112, 0));
     }

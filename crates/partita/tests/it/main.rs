@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
 mod builder_model;
+mod cache_policy;
 mod golden_tables;
 mod hostile;
 mod iterators;

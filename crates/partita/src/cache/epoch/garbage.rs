@@ -36,10 +36,19 @@ pub(super) fn may_wait_for(epoch: u64) -> bool {
 }
 
 /// Frees `retired` as soon as no reader can see it. All links to it are cut.
-pub(in crate::cache) fn retire(retired: impl IntoIterator<Item = Retired>) {
+pub(in crate::cache) fn retire(retired: Vec<Retired>) {
+    if retired.is_empty() {
+        return;
+    }
     let mut waiting = lock();
     // Under the lock, so that the queue is in the order of the epochs.
     let epoch = CLOCK.advance();
+    if waiting.is_empty() && CLOCK.safe_epoch(published()) >= epoch {
+        // The common case. Dropping an object may run anybody's code, so the lock is given back before.
+        drop(waiting);
+        drop(retired);
+        return;
+    }
     waiting.extend(retired.into_iter().map(|retired| Waiting { epoch, retired }));
     free(take_free(waiting));
 }
@@ -49,7 +58,7 @@ pub(in crate::cache) fn collect() {
     free(take_free(lock()));
 }
 
-/// Takes what may be freed from the queue, and unlocks it: dropping an object may run anybody's code.
+/// Takes what may be freed from the queue, and unlocks it.
 fn take_free(mut waiting: MutexGuard<'_, VecDeque<Waiting>>) -> VecDeque<Waiting> {
     if waiting.is_empty() {
         return VecDeque::new();

@@ -75,8 +75,10 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        debug_assert_eq!(self.0.depth.load(Ordering::Relaxed), 0);
-        FREE_IDS.lock().unwrap_or_else(PoisonError::into_inner).insert(self.0.id);
+        // A guard that was leaked protects for ever, and the record with it.
+        if self.0.depth.load(Ordering::Relaxed) == 0 {
+            FREE_IDS.lock().unwrap_or_else(PoisonError::into_inner).insert(self.0.id);
+        }
     }
 }
 
