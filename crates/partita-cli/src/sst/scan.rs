@@ -123,7 +123,9 @@ impl Scan {
             let order = table.key_order();
             tombstones.extend(all.iter().filter(|tombstone| bounds.hold(order, &tombstone.start)));
         }
-        let mut walk = Walk { iter: table.iter(), reverse: self.reverse, bytes: 0 };
+        let mut iter = table.iter();
+        iter.pass_cache_by();
+        let mut walk = Walk { iter, reverse: self.reverse, bytes: 0 };
         walk.start(&table, bounds)?;
         let tombstones: &mut dyn Iterator<Item = &RangeTombstone> = if self.reverse {
             &mut tombstones.into_iter().rev()

@@ -91,6 +91,17 @@ impl FilterHabit {
         }
     }
 
+    /// Starts where the estimate of a replaced table stands.
+    pub(super) fn take_after(&self, replaced: &Self) {
+        for (own, known) in [
+            (&self.filter_missed, &replaced.filter_missed),
+            (&self.data_missed, &replaced.data_missed),
+        ] {
+            own.store(known.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        self.skips.store(replaced.skips.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
     /// Adds a sample; with the last one of a window decides.
     pub(super) fn note(&self, sample: Sample, costs: MissCosts) {
         let counts = Window::of(sample).0;

@@ -9,6 +9,8 @@
 //! old filter in chunks          -> the cached share of them: as many chunks of the successors' filters
 //! ```
 //!
+//! Whether the filter pays is handed over, too, and filters that do not are left where they are.
+//!
 //! Keys spread over the chunks of a filter by their hash, so chunks have no range, and any are as good as others. Data
 //! blocks are left to be read as they are asked for: they are most of the bytes, and a miss on one costs one read.
 
@@ -61,7 +63,12 @@ impl TableReader {
         };
         for successor in successors {
             warmer.warm_index(successor, &index_heat, ctx)?;
-            warmer.warm_filter(successor, &filter_heat, &index_heat, ctx)?;
+            if self.filter.is_usable() {
+                successor.filter_habit.take_after(&self.filter_habit);
+            }
+            if successor.filter_habit.asks(successor.filter_use) {
+                warmer.warm_filter(successor, &filter_heat, &index_heat, ctx)?;
+            }
         }
         Ok(warmer.done)
     }

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A reader finds everything from the end: the footer has the metaindex, the metaindex has the rest. Reading goes down
-//! through [`TableReader`] (`reader.rs`), the filter and the index, `fetch.rs` and [`block`]. The format, byte by byte,
+//! through [`TableReader`] (`reader.rs`), the filter and the index, `fetch.rs` and [`block`]; what was read stays in a
+//! [`Cache`](crate::cache::Cache), in pieces of about 4 KiB where the file has more in one block. The format, byte by byte,
 //! with its versions: `docs/format/sst.md`.
 
 pub mod block;

@@ -428,6 +428,20 @@ fn successors_are_warm_where_the_replaced_table_was_hot() {
 }
 
 #[test]
+fn successors_leave_a_filter_alone_that_did_not_pay() {
+    let options = ReaderOptions { filter_use: FilterUse::Adaptive, ..options(8 << 20) };
+    let old = open_bytes(&large_table(Layout::Full), &options);
+    let new = open_bytes(&large_table(Layout::Full), &options);
+    let mut ctx = ReadContext::default();
+    numbers(3000).for_each(|number| get(&old, number / 3 * 3, &mut ctx));
+    let warmed = old.hand_over_to(&[Arc::clone(&new)], 0.5, &mut ctx).unwrap();
+    assert!(warmed.index_pieces > 0 && warmed.filter_pieces == 0, "{warmed:?}");
+    let mut after = ReadContext::default();
+    numbers(100).for_each(|number| get(&new, number / 3 * 3, &mut after));
+    assert_eq!((after.filters_skipped, after.blocks_read[BlockRole::Filter]), (100, 0));
+}
+
+#[test]
 fn a_hand_over_keeps_to_its_share_of_the_budget() {
     let options = options(8 << 20);
     let old = open_bytes(&large_table(Layout::Full), &options);

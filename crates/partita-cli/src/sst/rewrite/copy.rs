@@ -143,6 +143,7 @@ fn walk(
 ) -> Result<EntryHasher> {
     let mut hasher = EntryHasher::default();
     let mut iter = table.iter();
+    iter.pass_cache_by();
     let mut stored_key = Vec::new();
     let mut bytes = 0;
     iter.seek_to_first()?;
