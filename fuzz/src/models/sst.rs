@@ -62,7 +62,7 @@ fn cut_into_pieces(compression: CompressionType) -> BaseTable {
         index_type: IndexType::BinarySearch,
         filter_layout: FilterLayout::Full,
         filter_policy: Some(FilterPolicy::Bloom { bits_per_key: 100.0 }),
-        compression: CompressionOptions { compression, ..CompressionOptions::default() },
+        compression: CompressionOptions { kind: compression, ..CompressionOptions::default() },
         ..TableOptions::default()
     };
     let writer = MemoryWriter::new("pieces.sst");

@@ -109,6 +109,7 @@ fn options(choices: &mut Choices<'_>) -> TableOptions {
             },
             ..CompressionOptions::new(kind)
         },
+        ..TableOptions::default()
     }
 }
 
