@@ -34,6 +34,7 @@ pub mod options;
 pub mod table;
 pub mod util;
 pub mod wal;
+pub mod version;
 
 pub use error::{Error, ErrorKind, Result};
 
