@@ -109,18 +109,6 @@ impl FileMeta {
         InternalKey::decode(&self.largest)?;
         Ok(())
     }
-
-    /// Bytes held on the heap.
-    pub(super) fn heap_bytes(&self) -> usize {
-        let rare = self.rare.as_ref().map_or(0, |rare| {
-            let unknown: usize = rare.unknown.iter().map(|field| field.bytes.len() + 24).sum();
-            let checksum =
-                rare.checksum.as_ref().map_or(0, |sum| sum.function.len() + sum.value.len());
-            let timestamps = rare.min_timestamp.len() + rare.max_timestamp.len();
-            size_of::<RareFields>() + unknown + checksum + timestamps + rare.open_metadata.len()
-        });
-        self.smallest.len() + self.largest.len() + rare
-    }
 }
 
 #[inline]
