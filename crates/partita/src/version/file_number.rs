@@ -9,6 +9,9 @@ impl FileNumber {
     /// The greatest number that a table may have; RocksDB packs two more bits beside it.
     pub const MAX: Self = Self((1 << 62) - 1);
 
+    /// Numbers from here on are not given out, so that there is always a next one.
+    pub(crate) const TOO_GREAT: Self = Self(1 << 61);
+
     /// The number as an integer.
     pub const fn get(self) -> u64 {
         self.0

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::FileNumber;
 use super::table_file::TableFile;
 use crate::key::KeyOrder;
-use crate::table::block::prefix::prefix_word;
+use crate::util::prefix::prefix_word;
 
 /// The tables of one level, shared by all versions between which it did not change.
 ///

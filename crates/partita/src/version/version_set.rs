@@ -1,0 +1,558 @@
+//! All column families, their versions, and the numbers that belong to the whole database.
+//!
+//! ```text
+//! log_and_apply:  edits ─ builders ─> next versions        nothing written yet: edits that do not fit change nothing
+//!                   │
+//!                   ├─ append to the manifest, sync         or: new manifest (snapshot, edits), sync, CURRENT
+//!                   │
+//!                   └─ install: families point to the next versions; files that left are marked
+//! ```
+//!
+//! 1. **A version is installed after its edit is durable**, and before a second edit is written.
+//! 2. **Readers never wait for I/O.** [`Family::current`] takes a lock under which only a pointer moves. The lock that is
+//!    held over writes is taken by those who write edits alone.
+//! 3. **A manifest is never appended to by anyone but who made it.** The first edit after an open begins a new one, and so
+//!    does the first after a failed write: whether the failed one is on disk is not known, so nothing may follow it.
+//! 4. **What a failed edit named stays**, until a new manifest has taken the place of the one in doubt: a crash before
+//!    may show either.
+//! 5. A file is removed after the last version that names it is gone ([`ObsoleteFiles`]).
+//! 6. The last sequence number in the manifest is never below that of any table it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use super::current::{replace_file, set_current};
+use super::edit::WalAddition;
+use super::family::{DEFAULT_FAMILY, DEFAULT_FAMILY_NAME, Family, FamilyStart};
+use super::manifest::{ManifestWriter, SnapshotState};
+use super::obsolete::lock;
+use super::plan::Plan;
+use super::recover::{greatest_number, recover};
+use super::replay::{Expectations, Replayed};
+use super::{
+    FileName, FileNumber, ObsoleteFile, ObsoleteFiles, PendingOutput, PendingOutputs, Version,
+    VersionEdit,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::FileSystem;
+use crate::key::{Comparator, KeyOrder, SeqNo};
+
+/// How a set of versions is opened and written.
+#[derive(Clone, Debug)]
+pub struct VersionSetOptions {
+    /// The caller's comparators; the built-in ones need no registration.
+    pub comparators: Vec<Arc<dyn Comparator>>,
+    /// The families to open; `None` opens all, which writing needs.
+    pub only_families: Option<Vec<String>>,
+    /// Whether edits are refused. Nothing in the directory changes.
+    pub read_only: bool,
+    /// Levels that a family has at least. Default: 7.
+    pub level_count: usize,
+    /// Bytes at which a new manifest is begun, unless the old one is less than twice what it began with. Default: 64 MiB,
+    /// which a recovery reads in about a second.
+    pub manifest_bytes_max: u64,
+}
+
+impl Default for VersionSetOptions {
+    fn default() -> Self {
+        Self {
+            comparators: Vec::new(),
+            only_families: None,
+            read_only: false,
+            level_count: 7,
+            manifest_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// All column families with their versions, and the manifest that makes them durable.
+///
+/// Any thread may call any method. Edits are written one after the other.
+#[derive(Debug)]
+pub struct VersionSet {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    options: VersionSetOptions,
+    families: Mutex<BTreeMap<u32, Arc<Family>>>,
+    /// Every version that may still be in use, of dropped families, too.
+    versions: Mutex<Vec<Weak<Version>>>,
+    unopened: BTreeMap<u32, String>,
+    next_file_number: AtomicU64,
+    last_sequence: AtomicU64,
+    /// What the manifest says; it may be ahead of what readers see.
+    recorded_sequence: AtomicU64,
+    min_log_number_to_keep: AtomicU64,
+    max_family: AtomicU32,
+    db_id: OnceLock<String>,
+    recovered_wals: Vec<WalAddition>,
+    obsolete: Arc<ObsoleteFiles>,
+    pending: PendingOutputs,
+    /// Held while edits are written.
+    manifest: Mutex<Manifest>,
+    /// Changes under the lock above, and can be asked without it.
+    manifest_files: Mutex<ManifestFiles>,
+}
+
+/// The manifest being written.
+#[derive(Debug, Default)]
+struct Manifest {
+    /// `None` until the first edit, and after a failure.
+    writer: Option<ManifestWriter>,
+}
+
+/// The files that the manifest on disk may need.
+#[derive(Debug, Default)]
+struct ManifestFiles {
+    /// The manifest that CURRENT named when it was last known.
+    current: FileNumber,
+    /// Manifests that were begun since, one of which CURRENT may name.
+    begun: Vec<FileNumber>,
+    /// Files that a failed write may have made part of the database.
+    in_doubt: BTreeSet<FileNumber>,
+}
+
+impl VersionSet {
+    /// Makes a new database in an existing directory: IDENTITY, a first manifest, and CURRENT.
+    ///
+    /// * `db_id`: a text that no other database has; RocksDB takes a UUID.
+    /// * Errors: `InvalidArgument` if there is a database already. After a failure the directory holds no database.
+    pub fn create_new(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        order: KeyOrder,
+        db_id: &str,
+        options: VersionSetOptions,
+    ) -> Result<Self> {
+        if super::database_exists(&*fs, dir)? {
+            let error = Error::invalid_argument("there is a database already");
+            return Err(error.in_file(dir));
+        }
+        let default = FamilyStart {
+            id: DEFAULT_FAMILY,
+            name: DEFAULT_FAMILY_NAME.to_owned(),
+            version: Version::empty(order, options.level_count),
+            log_number: FileNumber::default(),
+            full_history_ts_low: None,
+            timestamps_persisted: true,
+        };
+        let replayed = Replayed {
+            families: vec![default],
+            unopened: BTreeMap::new(),
+            next_file_number: FileNumber::from(1),
+            last_sequence: SeqNo::ZERO,
+            min_log_number_to_keep: FileNumber::default(),
+            max_family: DEFAULT_FAMILY,
+            db_id: None,
+            wals: Vec::new(),
+        };
+        let set = Self::new(fs, dir, options, FileNumber::default(), replayed);
+        set.ensure_identity(|| db_id.to_owned())?;
+        set.log_and_apply(vec![VersionEdit {
+            log_number: Some(FileNumber::default()),
+            ..VersionEdit::default()
+        }])?;
+        Ok(set)
+    }
+
+    /// Reads the state that CURRENT and its manifest describe. Nothing is written; the first edit begins a new manifest.
+    ///
+    /// No new file gets a number that a file in the directory has. If there are other directories, of tables or of logs,
+    /// the caller tells what numbers are found in them ([`VersionSet::mark_file_number_used`]).
+    ///
+    /// * Errors: `Corruption` naming file and offset, and what to do where that is known. `NotSupported` for what we do not
+    ///   have, named: comparators that are not registered, fields of later versions that must not be skipped.
+    pub fn recover(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        options: VersionSetOptions,
+    ) -> Result<Self> {
+        let expect = Expectations {
+            comparators: options.comparators.clone(),
+            level_count: options.level_count,
+            only: options.only_families.clone(),
+        };
+        let (current, replayed) = recover(&*fs, dir, &expect)?;
+        if !options.read_only && !replayed.unopened.is_empty() {
+            let names: Vec<&String> = replayed.unopened.values().collect();
+            return Err(Error::invalid_argument(format!(
+                "column families not opened: {names:?}; to write, open all"
+            ))
+            .in_file(dir));
+        }
+        let found = greatest_number(&*fs, dir)?;
+        let set = Self::new(fs, dir, options, current, replayed);
+        set.mark_file_number_used(found);
+        Ok(set)
+    }
+
+    fn new(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        options: VersionSetOptions,
+        current: FileNumber,
+        replayed: Replayed,
+    ) -> Self {
+        let families: BTreeMap<u32, Arc<Family>> = replayed
+            .families
+            .into_iter()
+            .map(|start| (start.id, Arc::new(Family::new(start))))
+            .collect();
+        let versions = families.values().map(|family| Arc::downgrade(&family.current())).collect();
+        let next_file_number = replayed.next_file_number.max(current.next());
+        Self {
+            fs,
+            dir: dir.to_owned(),
+            options,
+            families: Mutex::new(families),
+            versions: Mutex::new(versions),
+            unopened: replayed.unopened,
+            next_file_number: AtomicU64::new(next_file_number.get()),
+            last_sequence: AtomicU64::new(replayed.last_sequence.get()),
+            recorded_sequence: AtomicU64::new(replayed.last_sequence.get()),
+            min_log_number_to_keep: AtomicU64::new(replayed.min_log_number_to_keep.get()),
+            max_family: AtomicU32::new(replayed.max_family),
+            db_id: replayed.db_id.map_or_else(OnceLock::new, OnceLock::from),
+            recovered_wals: replayed.wals,
+            obsolete: Arc::default(),
+            pending: PendingOutputs::default(),
+            manifest: Mutex::default(),
+            manifest_files: Mutex::new(ManifestFiles { current, ..ManifestFiles::default() }),
+        }
+    }
+
+    /// The database's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The families by id.
+    pub fn families(&self) -> Vec<Arc<Family>> {
+        lock(&self.families).values().cloned().collect()
+    }
+
+    fn families_by_id(&self) -> BTreeMap<u32, Arc<Family>> {
+        lock(&self.families).clone()
+    }
+
+    /// The family of this id.
+    pub fn family(&self, id: u32) -> Option<Arc<Family>> {
+        lock(&self.families).get(&id).cloned()
+    }
+
+    /// The family of this name.
+    pub fn family_named(&self, name: &str) -> Option<Arc<Family>> {
+        lock(&self.families).values().find(|family| family.name() == name).cloned()
+    }
+
+    /// Families in the manifest that were not opened, by id.
+    pub fn unopened_families(&self) -> &BTreeMap<u32, String> {
+        &self.unopened
+    }
+
+    /// A number for a new file.
+    pub fn new_file_number(&self) -> FileNumber {
+        self.next_file_number.fetch_add(1, Ordering::Relaxed).into()
+    }
+
+    /// A number for a new file, protected from those who look for files that nobody needs.
+    pub fn new_output(&self) -> PendingOutput {
+        self.pending.protect(self.new_file_number())
+    }
+
+    /// Says that a file of this number was found, so that no new one gets it.
+    pub fn mark_file_number_used(&self, number: FileNumber) {
+        self.next_file_number.fetch_max(number.next().get(), Ordering::Relaxed);
+    }
+
+    /// The last sequence number that readers see.
+    pub fn last_sequence(&self) -> SeqNo {
+        SeqNo::new(self.last_sequence.load(Ordering::Acquire)).unwrap_or(SeqNo::MAX)
+    }
+
+    /// Raises the last sequence number.
+    pub fn raise_last_sequence(&self, seqno: SeqNo) {
+        self.last_sequence.fetch_max(seqno.get(), Ordering::AcqRel);
+    }
+
+    /// Logs with a smaller number are not needed by any family: the greater of what the manifest says and what all
+    /// families have in tables.
+    pub fn min_log_number_to_keep(&self) -> FileNumber {
+        let families = lock(&self.families);
+        let flushed = families.values().map(|family| family.log_number()).min();
+        let recorded = FileNumber::from(self.min_log_number_to_keep.load(Ordering::Acquire));
+        recorded.max(flushed.unwrap_or_default())
+    }
+
+    /// Logs that the recovered manifest wants to be there, with the bytes that were synced.
+    pub fn recovered_wals(&self) -> &[WalAddition] {
+        &self.recovered_wals
+    }
+
+    /// The database's identity, once it is known.
+    pub fn db_id(&self) -> Option<&str> {
+        self.db_id.get().map(String::as_str)
+    }
+
+    /// Sees to it that the database has an identity, in the manifest (from its next beginning on) and in IDENTITY: what
+    /// the manifest says, else what IDENTITY says, else a `new` one.
+    pub fn ensure_identity(&self, new: impl FnOnce() -> String) -> Result<&str> {
+        self.refuse_if_read_only()?;
+        let path = FileName::Identity.in_dir(&self.dir);
+        let stored = match self.fs.read(&path) {
+            Ok(bytes) => Some(String::from_utf8_lossy(bytes.trim_ascii()).into_owned()),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        let stored = stored.filter(|id| !id.is_empty());
+        let id = self.db_id.get_or_init(|| stored.clone().unwrap_or_else(new));
+        if stored.as_ref() != Some(id) {
+            let number = self.new_file_number();
+            replace_file(&*self.fs, &self.dir, number, FileName::Identity, id.as_bytes())?;
+        }
+        Ok(id)
+    }
+
+    /// Makes edits durable and installs the versions that they lead to.
+    ///
+    /// Several edits count together or not at all. To each are added the next file number and the last sequence number.
+    ///
+    /// * Errors: `Corruption` and `InvalidArgument` if an edit does not fit; nothing was written then. `Io`, `NoSpace`:
+    ///   the versions are as before, and whether the edits are on disk will be known after the next success or recovery;
+    ///   until then, the files that they name stay.
+    pub fn log_and_apply(&self, edits: Vec<VersionEdit>) -> Result<()> {
+        self.refuse_if_read_only()?;
+        let mut manifest = lock(&self.manifest);
+        let plan = Plan::new(&self.families_by_id(), edits, None)?;
+        self.write_and_install(&mut manifest, plan)
+    }
+
+    /// Creates a column family.
+    ///
+    /// * `log_number`: the log in use; what came before holds nothing of the family.
+    /// * Errors: `InvalidArgument` if one of that name exists; else as [`VersionSet::log_and_apply`].
+    pub fn create_family(
+        &self,
+        name: &str,
+        order: KeyOrder,
+        log_number: FileNumber,
+    ) -> Result<Arc<Family>> {
+        self.refuse_if_read_only()?;
+        let mut manifest = lock(&self.manifest);
+        if self.family_named(name).is_some() {
+            return Err(Error::invalid_argument(format!("column family {name:?} exists already")));
+        }
+        let id = self.max_family.load(Ordering::Relaxed).checked_add(1).ok_or_else(|| {
+            Error::invalid_argument("all 2^32 numbers of column families are used up")
+        })?;
+        let edit = VersionEdit {
+            family: id,
+            family_added: Some(name.to_owned()),
+            comparator: Some(order.name().to_owned()),
+            log_number: Some(log_number),
+            ..VersionEdit::default()
+        };
+        let family = Arc::new(Family::new(FamilyStart {
+            id,
+            name: name.to_owned(),
+            version: Version::empty(order, self.options.level_count),
+            log_number,
+            full_history_ts_low: None,
+            timestamps_persisted: true,
+        }));
+        let plan = Plan::new(&self.families_by_id(), vec![edit], Some(Arc::clone(&family)))?;
+        self.write_and_install(&mut manifest, plan)?;
+        Ok(family)
+    }
+
+    /// Drops a column family. Its files go when the last who reads them lets go.
+    ///
+    /// * Errors: `InvalidArgument` for the default family, and for one that is not there; else as
+    ///   [`VersionSet::log_and_apply`].
+    pub fn drop_family(&self, id: u32) -> Result<()> {
+        let edit = VersionEdit {
+            family: id,
+            family_dropped: true,
+            max_family: Some(self.max_family.load(Ordering::Relaxed)),
+            ..VersionEdit::default()
+        };
+        self.log_and_apply(vec![edit])
+    }
+
+    fn refuse_if_read_only(&self) -> Result<()> {
+        match self.options.read_only {
+            false => Ok(()),
+            true => {
+                let error = Error::new(ErrorKind::ReadOnly, "the database was opened to be read");
+                Err(error.in_file(&self.dir))
+            }
+        }
+    }
+
+    fn write_and_install(&self, manifest: &mut Manifest, mut plan: Plan) -> Result<()> {
+        let result = self.write(manifest, &mut plan);
+        match &result {
+            Ok(()) => self.install(plan),
+            Err(_) => {
+                manifest.writer = None;
+                lock(&self.manifest_files).in_doubt.extend(plan.new_files());
+            }
+        }
+        result
+    }
+
+    fn write(&self, manifest: &mut Manifest, plan: &mut Plan) -> Result<()> {
+        let last_sequence = self.sequence_to_record(plan.largest_seqno());
+        let limit = self.options.manifest_bytes_max;
+        if let Some(writer) = manifest.writer.as_mut().filter(|writer| !writer.is_full(limit)) {
+            plan.stamp(self.next_file_number.load(Ordering::Acquire), last_sequence);
+            writer.append(&plan.edits)?;
+            return writer.sync();
+        }
+        manifest.writer = None;
+        let number = self.new_file_number();
+        plan.stamp(self.next_file_number.load(Ordering::Acquire), last_sequence);
+        lock(&self.manifest_files).begun.push(number);
+        let families = self.families();
+        let state = SnapshotState {
+            db_id: self.db_id(),
+            families: &families,
+            last_sequence,
+            min_log_number_to_keep: self.min_log_number_to_keep.load(Ordering::Acquire).into(),
+            max_family: self.max_family.load(Ordering::Relaxed),
+        };
+        let mut writer = ManifestWriter::create(&*self.fs, &self.dir, number, &state)?;
+        writer.append(&plan.edits)?;
+        writer.sync()?;
+        // The manifest's name must be durable before CURRENT tells it.
+        self.fs.sync_dir(&self.dir)?;
+        set_current(&*self.fs, &self.dir, number)?;
+        manifest.writer = Some(writer);
+        self.manifest_is_current(number);
+        Ok(())
+    }
+
+    fn sequence_to_record(&self, of_tables: SeqNo) -> SeqNo {
+        let least = self.last_sequence().max(of_tables).get();
+        let before = self.recorded_sequence.fetch_max(least, Ordering::AcqRel);
+        SeqNo::new(before.max(least)).unwrap_or(of_tables)
+    }
+
+    /// The doubts are over: what the new manifest does not name is nobody's.
+    fn manifest_is_current(&self, number: FileNumber) {
+        let mut files = lock(&self.manifest_files);
+        let old = std::mem::replace(&mut files.current, number);
+        let begun = std::mem::take(&mut files.begun);
+        for manifest in begun.into_iter().chain([old]) {
+            if manifest != number && manifest != FileNumber::default() {
+                self.obsolete.push(ObsoleteFile::Manifest(manifest));
+            }
+        }
+        files.in_doubt.clear();
+    }
+
+    fn install(&self, plan: Plan) {
+        for edit in &plan.edits {
+            self.max_family.fetch_max(edit.family, Ordering::Relaxed);
+            if let Some(number) = edit.min_log_number_to_keep {
+                self.min_log_number_to_keep.fetch_max(number.get(), Ordering::AcqRel);
+            }
+        }
+        let mut replaced = Vec::new();
+        for change in plan.families {
+            for file in &change.leaving {
+                file.mark_obsolete(&self.obsolete);
+            }
+            for number in change.leaving_blob_files {
+                self.obsolete.push(ObsoleteFile::Blob(number));
+            }
+            let family = change.family;
+            if let Some(number) = change.log_number {
+                family.raise_log_number(number);
+            }
+            if let Some(low) = change.full_history_ts_low {
+                *lock(&family.full_history_ts_low) = Some(low);
+            }
+            if let Some(version) = change.version {
+                let version = Arc::new(version);
+                self.track(&version);
+                replaced.push(family.install(version));
+            }
+            if change.dropped {
+                family.mark_dropped();
+                lock(&self.families).remove(&family.id());
+            } else if self.family(family.id()).is_none() {
+                self.track(&family.current());
+                lock(&self.families).insert(family.id(), family);
+            }
+        }
+        // Old versions go here, and with them perhaps files: no lock is held but that of those who write edits.
+        drop(replaced);
+    }
+
+    /// Files that no version names any more, to be removed.
+    pub fn obsolete_files(&self) -> &ObsoleteFiles {
+        &self.obsolete
+    }
+
+    /// The tables that some version in use names, of all families.
+    pub fn live_tables(&self) -> BTreeSet<FileNumber> {
+        let mut live = BTreeSet::new();
+        for version in self.versions_in_use() {
+            live.extend(version.files().map(|(_, file)| file.number));
+        }
+        live
+    }
+
+    /// Notes a version, to be found as long as somebody holds it.
+    fn track(&self, version: &Arc<Version>) {
+        let mut versions = lock(&self.versions);
+        versions.retain(|version| version.strong_count() > 0);
+        versions.push(Arc::downgrade(version));
+    }
+
+    fn versions_in_use(&self) -> Vec<Arc<Version>> {
+        lock(&self.versions).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Of names found in the directory, those that the database has no use for: left behind by a crash, or by somebody
+    /// who did not get to remove them. Names that are not a database's are never among them.
+    ///
+    /// Logs count as needed from [`VersionSet::min_log_number_to_keep`] on; options files always.
+    pub fn unneeded<'n>(&self, names: impl IntoIterator<Item = &'n FileName>) -> Vec<FileName> {
+        // What is pending is looked at before what is live: a file that moves from one to the other is seen in either.
+        let names: Vec<FileName> = names.into_iter().copied().collect();
+        let pending: BTreeSet<FileNumber> = names
+            .iter()
+            .filter_map(|name| match name {
+                FileName::Table(number) | FileName::Blob(number) => Some(*number),
+                _ => None,
+            })
+            .filter(|number| self.pending.contains(*number))
+            .collect();
+        let files = lock(&self.manifest_files);
+        let versions = self.versions_in_use();
+        let mut live: BTreeSet<FileNumber> = BTreeSet::new();
+        for version in &versions {
+            live.extend(version.files().map(|(_, file)| file.number));
+            live.extend(version.blob_files().keys());
+        }
+        let min_log = self.min_log_number_to_keep();
+        let is_needed = |name: &FileName| match name {
+            FileName::Table(number) | FileName::Blob(number) => {
+                live.contains(number) || pending.contains(number) || files.in_doubt.contains(number)
+            }
+            FileName::Manifest(number) => *number >= files.current || files.begun.contains(number),
+            FileName::Temporary(number) => *number >= files.current,
+            FileName::Log(number) => *number >= min_log,
+            _ => true,
+        };
+        names.into_iter().filter(|name| !is_needed(name)).collect()
+    }
+
+    /// The number of the manifest that CURRENT names.
+    pub fn manifest_number(&self) -> FileNumber {
+        lock(&self.manifest_files).current
+    }
+}
