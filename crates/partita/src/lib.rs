@@ -5,6 +5,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`version`] | which files make up the database now; the manifest |
 //! | [`memtable`] | what was written last, sorted, in memory |
 //! | [`table`] | SST files: reading, writing, iterating |
 //! | [`iter`] | iterators over internal keys, range tombstones |
@@ -33,8 +34,8 @@ pub mod merge;
 pub mod options;
 pub mod table;
 pub mod util;
-pub mod wal;
 pub mod version;
+pub mod wal;
 
 pub use error::{Error, ErrorKind, Result};
 

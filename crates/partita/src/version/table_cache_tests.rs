@@ -1,5 +1,4 @@
 //! Tables opened when they are first used, with and without a limit.
-#![allow(clippy::disallowed_methods, reason = "tests make threads of their own")]
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
