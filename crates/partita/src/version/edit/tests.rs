@@ -326,3 +326,23 @@ fn a_name_that_is_not_utf8_is_refused_and_shown() {
     assert_eq!(kind, ErrorKind::NotSupported);
     assert!(message.contains(r"\xffx"), "{message}");
 }
+
+#[test]
+fn the_example_of_the_format_document_is_read_as_it_says() {
+    let document = include_str!("../../../../../docs/format/manifest.md");
+    let (_, example) = document.split_once("The edit of a first flush:\n\n```\n").unwrap();
+    let (example, rest) = example.split_once("```").unwrap();
+    let byte = |word: &str| (word.len() == 2).then(|| u8::from_str_radix(word, 16).ok()).flatten();
+    let record: Vec<u8> = example
+        .lines()
+        .flat_map(|line| line.split_whitespace().map_while(byte).collect::<Vec<_>>())
+        .collect();
+    let edit = VersionEdit::decode(&record).unwrap();
+    assert_eq!(edit.encode(), record);
+    assert_eq!((edit.log_number, edit.next_file_number), (Some(12.into()), Some(13.into())));
+    let file = &edit.new_files[0].file;
+    assert_eq!((file.number.get(), file.file_bytes, file.epoch), (11, 1069, 2));
+    assert_eq!((file.smallest_user_key(), file.largest_user_key()), (&b"a"[..], &b"z"[..]));
+    assert_eq!(file.creation_time, 1_700_000_000);
+    assert!(rest.contains(&format!("`{:02x} 00`, the length, {}", record.len(), record.len())));
+}
