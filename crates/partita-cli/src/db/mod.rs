@@ -1,5 +1,6 @@
 //! `partita db …`: tools for databases, one file a command.
 
+mod manifest;
 mod options;
 
 use std::io;
@@ -11,6 +12,7 @@ use crate::outcome::Outcome;
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Manifest(manifest::Manifest),
     Options(options::Options),
 }
 
@@ -18,6 +20,7 @@ impl Command {
     /// Runs the command. The error is one of standard output.
     pub(crate) fn run(&self) -> io::Result<Outcome> {
         match self {
+            Self::Manifest(manifest) => manifest.run(),
             Self::Options(options) => options.run(),
         }
     }

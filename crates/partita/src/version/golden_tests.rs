@@ -85,8 +85,8 @@ fn every_table_is_the_one_that_its_manifest_means() {
                 family.key_order().name(),
                 Arc::default(),
             );
-            for (_, file) in family.current().files() {
-                let table = tables.get(file, &mut ReadContext::default()).unwrap();
+            for (level, file) in family.current().files() {
+                let table = tables.get(file, level, &mut ReadContext::default()).unwrap();
                 assert_eq!(unique_id::of_table(table.properties()), file.unique_id);
                 assert!(file.unique_id.is_some());
                 let mut entries = table.iter();
@@ -147,7 +147,7 @@ fn another_table_under_the_same_name_is_found_out() {
     let name = crate::key::BYTEWISE_NAME;
     let tables = TableCache::new(disk(), vec![db.path()], options, name, Arc::default());
     let (_, file) = wrong.files().next().unwrap();
-    let error = tables.get(file, &mut ReadContext::default()).unwrap_err();
+    let error = tables.get(file, 1, &mut ReadContext::default()).unwrap_err();
     assert!(error.is_corruption() && error.message().contains("unique id"), "{error}");
 }
 

@@ -46,6 +46,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod unique_id;
+#[allow(clippy::module_inception, reason = "a file is named after its main type")]
 mod version;
 mod version_set;
 

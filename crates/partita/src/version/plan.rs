@@ -31,7 +31,7 @@ impl Plan {
     pub(super) fn new(
         families: &BTreeMap<u32, Arc<Family>>,
         mut edits: Vec<VersionEdit>,
-        added: Option<Arc<Family>>,
+        added: Option<&Arc<Family>>,
     ) -> Result<Self> {
         check(&edits)?;
         if edits.len() > 1 {
@@ -45,7 +45,7 @@ impl Plan {
         }
         let mut changes = Vec::with_capacity(by_family.len());
         for (id, edits) in by_family {
-            let new = added.as_ref().filter(|family| family.id() == id);
+            let new = added.filter(|family| family.id() == id);
             let family = new.or_else(|| families.get(&id)).ok_or_else(|| {
                 Error::invalid_argument(format!("column family {id} was dropped or never was"))
             })?;
@@ -106,10 +106,7 @@ impl FamilyChange {
             return Ok(change);
         }
         let name = change.family.name();
-        let place = |error: Error| {
-            let message = format!("column family {name:?}: {}", error.message());
-            Error::new(error.kind(), message).in_part("version edit")
-        };
+        let place = |error| in_family(&error, name).in_part("version edit");
         let mut builder = VersionBuilder::new(Arc::clone(&current));
         for edit in edits {
             builder.apply(edit).map_err(place)?;
@@ -121,6 +118,12 @@ impl FamilyChange {
         change.version = Some(version);
         Ok(change)
     }
+}
+
+/// Says in which family it happened.
+#[cold]
+pub(super) fn in_family(error: &Error, name: &str) -> Error {
+    Error::new(error.kind(), format!("column family {name:?}: {}", error.message()))
 }
 
 /// Refuses what must not get into a manifest.

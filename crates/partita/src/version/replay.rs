@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::edit::WalAddition;
 use super::family::{DEFAULT_FAMILY, DEFAULT_FAMILY_NAME, FamilyStart};
+use super::plan::in_family;
 use super::{FileNumber, Version, VersionBuilder, VersionEdit};
 use crate::error::{Error, Result};
 use crate::key::{BYTEWISE_NAME, Comparator, KeyOrder, SeqNo};
@@ -113,7 +114,7 @@ impl Replay {
             if !self.group.is_empty() {
                 return Err(Error::corruption("an atomic group is broken off by another edit"));
             }
-            return self.apply(edit);
+            return self.apply(&edit);
         };
         let expected = self.group.last().and_then(|last| last.atomic_group_remaining);
         let fits = match expected {
@@ -128,13 +129,13 @@ impl Replay {
         self.group.push(edit);
         if remaining == 0 {
             for edit in std::mem::take(&mut self.group) {
-                self.apply(edit)?;
+                self.apply(&edit)?;
             }
         }
         Ok(())
     }
 
-    fn apply(&mut self, edit: VersionEdit) -> Result<()> {
+    fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
         let id = edit.family;
         if let Some(name) = &edit.family_added {
             if let Some(there) = self.families.get(&id) {
@@ -145,7 +146,7 @@ impl Replay {
             }
             self.add_family(id, name);
         }
-        self.apply_globals(&edit);
+        self.apply_globals(edit);
         if edit.family_dropped {
             if id == DEFAULT_FAMILY {
                 return Err(Error::corruption("the default column family is dropped"));
@@ -162,7 +163,7 @@ impl Replay {
                 "an edit is about column family {id}, which is not there"
             )));
         };
-        if family.opened { family.apply(&edit, &self.expect) } else { Ok(()) }
+        if family.opened { family.apply(edit, &self.expect) } else { Ok(()) }
     }
 
     /// Takes what is the whole database's.
@@ -250,7 +251,7 @@ impl FamilyReplay {
             return Ok(());
         }
         let result = self.builder(expect)?.apply(edit);
-        result.map_err(|error| self.place(error))
+        result.map_err(|error| in_family(&error, &self.name))
     }
 
     fn builder(&mut self, expect: &Expectations) -> Result<&mut VersionBuilder> {
@@ -287,7 +288,7 @@ impl FamilyReplay {
     fn finish(mut self, id: u32, expect: &Expectations) -> Result<FamilyStart> {
         self.builder(expect)?.infer_missing_epochs();
         let version = match self.builder.take() {
-            Some(builder) => builder.build().map_err(|error| self.place(error))?,
+            Some(builder) => builder.build().map_err(|error| in_family(&error, &self.name))?,
             None => Version::empty(self.order(expect)?, expect.level_count),
         };
         Ok(FamilyStart {
@@ -306,11 +307,5 @@ impl FamilyReplay {
             "column family {:?} has the comparator {found:?}, an earlier record says {before:?}",
             self.name
         ))
-    }
-
-    #[cold]
-    fn place(&self, error: Error) -> Error {
-        let message = format!("column family {:?}: {}", self.name, error.message());
-        Error::new(error.kind(), message)
     }
 }

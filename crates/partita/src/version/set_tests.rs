@@ -48,8 +48,11 @@ fn of_family(id: u32, edit: VersionEdit) -> VersionEdit {
     VersionEdit { family: id, ..edit }
 }
 
+/// Of each family its id, its log number and its tables with their levels.
+type State = BTreeMap<String, (u32, u64, Vec<(u32, FileMeta)>)>;
+
 /// Everything that a manifest has to bring back.
-fn state(set: &VersionSet) -> BTreeMap<String, (u32, u64, Vec<(u32, FileMeta)>)> {
+fn state(set: &VersionSet) -> State {
     let files = |family: &Family| -> Vec<(u32, FileMeta)> {
         let version = family.current();
         version.files().map(|(level, file)| (level as u32, FileMeta::clone(file))).collect()
@@ -322,10 +325,7 @@ fn a_scan_of_the_directory_tells_what_nobody_needs() {
 }
 
 /// Three edits of two families and a switch of the manifest in between: what crash tests cut.
-fn history(
-    fs: &FaultFileSystem,
-    reached: &mut Vec<BTreeMap<String, (u32, u64, Vec<(u32, FileMeta)>)>>,
-) -> crate::Result<()> {
+fn history(fs: &FaultFileSystem, reached: &mut Vec<State>) -> crate::Result<()> {
     let set = recover(fs)?;
     reached.push(state(&set));
     let more = set.create_family("more", KeyOrder::Bytewise, 1.into())?;

@@ -141,7 +141,7 @@ impl ReaderSlot {
 
 impl TableCache {
     /// * `dirs`: the directories of tables, by path id; one at least.
-    /// * `options`: for all tables of the family; the sequence number is each table's own.
+    /// * `options`: for all tables of the family, with its cache; sequence number and level are each table's own.
     /// * `comparator`: the name of the family's order, which every table must have.
     pub fn new(
         fs: Arc<dyn FileSystem>,
@@ -155,12 +155,14 @@ impl TableCache {
 
     /// The table's reader; opened at the first use.
     ///
+    /// * `level`: where the file stands. The cache counts by the level at which a table was opened.
     /// * Errors: those of [`TableReader::open`]; `Corruption` if the file is not the one that the manifest describes, by
     ///   length, unique id or comparator. The next call tries again.
     #[inline]
     pub fn get<'f>(
         &self,
         file: &'f Arc<TableFile>,
+        level: usize,
         ctx: &mut ReadContext,
     ) -> Result<OpenTable<'f>> {
         if let Some(reader) = file.slot.kept.get() {
@@ -171,13 +173,14 @@ impl TableCache {
         {
             return Ok(OpenTable::Shared(reader));
         }
-        self.open_into_slot(file, ctx)
+        self.open_into_slot(file, level, ctx)
     }
 
     #[cold]
     fn open_into_slot<'f>(
         &self,
         file: &'f Arc<TableFile>,
+        level: usize,
         ctx: &mut ReadContext,
     ) -> Result<OpenTable<'f>> {
         let slot = &file.slot;
@@ -188,7 +191,7 @@ impl TableCache {
         if let Some(reader) = slot.shared() {
             return Ok(OpenTable::Shared(reader));
         }
-        let reader = Arc::new(self.open(file, ctx)?);
+        let reader = Arc::new(self.open(file, level, ctx)?);
         let Some(limit) = self.open_tables.limit else {
             return Ok(OpenTable::Kept(slot.kept.get_or_init(|| reader)));
         };
@@ -198,7 +201,7 @@ impl TableCache {
         Ok(OpenTable::Shared(reader))
     }
 
-    fn open(&self, file: &TableFile, ctx: &mut ReadContext) -> Result<TableReader> {
+    fn open(&self, file: &TableFile, level: usize, ctx: &mut ReadContext) -> Result<TableReader> {
         let opened = self.open_file(file)?;
         let path = opened.path().to_owned();
         let damage = |message| Err(Error::corruption(message).in_file(&path));
@@ -210,7 +213,8 @@ impl TableCache {
             ));
         }
         let largest_seqno = Some(file.largest_seqno).filter(|seqno| *seqno < SeqNo::MAX);
-        let options = ReaderOptions { largest_seqno, ..self.options.clone() };
+        let level = u8::try_from(level).ok();
+        let options = ReaderOptions { largest_seqno, level, ..self.options.clone() };
         let reader = TableReader::open(opened, &options, ctx)?;
         let found = reader.key_order().name();
         if found != self.comparator {

@@ -64,7 +64,7 @@ impl Tables {
 }
 
 fn get(cache: &TableCache, file: &Arc<TableFile>) -> crate::Result<()> {
-    cache.get(file, &mut ReadContext::default()).map(|_| ())
+    cache.get(file, 1, &mut ReadContext::default()).map(|_| ())
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn a_table_is_opened_at_its_first_use_and_once() {
     let (cache, _) = tables.cache(None);
     assert_eq!(tables.opens(), 0);
     let mut ctx = ReadContext::default();
-    let first = Arc::as_ptr(&cache.get(tables.file(2), &mut ctx).unwrap());
-    let second = cache.get(tables.file(2), &mut ctx).unwrap();
+    let first = Arc::as_ptr(&cache.get(tables.file(2), 1, &mut ctx).unwrap());
+    let second = cache.get(tables.file(2), 1, &mut ctx).unwrap();
     assert_eq!(first, Arc::as_ptr(&second));
     assert!(matches!(second, OpenTable::Kept(_)));
     assert_eq!(tables.opens(), 1);
@@ -143,7 +143,7 @@ fn a_table_that_is_closed_or_removed_is_read_on_by_who_has_it() {
     let tables = tables(3);
     let (cache, _) = tables.cache(Some(1));
     let mut ctx = ReadContext::default();
-    let held = cache.get(tables.file(1), &mut ctx).unwrap();
+    let held = cache.get(tables.file(1), 1, &mut ctx).unwrap();
     for number in [2, 3, 2, 3] {
         get(&cache, tables.file(number)).unwrap();
     }

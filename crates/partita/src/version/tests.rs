@@ -326,9 +326,9 @@ proptest! {
         for edit in &edits {
             step = Arc::new(after(&step, std::slice::from_ref(edit)).unwrap());
         }
-        for level in 0..3 {
+        for (level, keys) in model.iter().enumerate() {
             let mut expected: Vec<u64> =
-                model[level].iter().map(|key| 1 + 100 * level as u64 + u64::from(*key)).collect();
+                keys.iter().map(|key| 1 + 100 * level as u64 + u64::from(*key)).collect();
             if level == 0 {
                 expected.reverse();
             }

@@ -361,7 +361,7 @@ impl VersionSet {
             full_history_ts_low: None,
             timestamps_persisted: true,
         }));
-        let plan = Plan::new(&self.families_by_id(), vec![edit], Some(Arc::clone(&family)))?;
+        let plan = Plan::new(&self.families_by_id(), vec![edit], Some(&family))?;
         self.write_and_install(&mut manifest, plan)?;
         Ok(family)
     }

@@ -2,6 +2,7 @@
 
 use super::tags::{edit, wal};
 use super::{VersionEdit, WalAddition, file};
+use crate::key::SeqNo;
 use crate::util::coding::{put_length_prefixed, put_varint};
 use crate::version::FileNumber;
 
@@ -33,7 +34,7 @@ impl VersionEdit {
         put_integer(out, edit::MAX_FAMILY, self.max_family.map(u64::from));
         let min_log = self.min_log_number_to_keep.map(FileNumber::get);
         put_integer(out, edit::MIN_LOG_NUMBER_TO_KEEP, min_log);
-        put_integer(out, edit::LAST_SEQUENCE, self.last_sequence.map(|seqno| seqno.get()));
+        put_integer(out, edit::LAST_SEQUENCE, self.last_sequence.map(SeqNo::get));
     }
 
     fn encode_files(&self, out: &mut Vec<u8>) {
