@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use partita::Result;
 use partita::io::{DiskFileSystem, FileSystem as _};
-use partita::key::InternalKey;
+use partita::key::{InternalKey, SeqNo};
 use partita::version::edit::{DeletedFile, NewFile};
-use partita::version::{FileMeta, ManifestEdit, ManifestReader, VersionEdit};
+use partita::version::{FileMeta, FileNumber, ManifestEdit, ManifestReader, VersionEdit};
 use serde::Serialize;
 
 use crate::escape::Form;
@@ -255,15 +255,15 @@ impl<'e> EditJson<'e> {
             family: edit.family,
             db_id: edit.db_id.as_deref(),
             comparator: edit.comparator.as_deref(),
-            log_number: edit.log_number.map(|number| number.get()),
-            next_file_number: edit.next_file_number.map(|number| number.get()),
-            last_sequence: edit.last_sequence.map(|seqno| seqno.get()),
-            min_log_number_to_keep: edit.min_log_number_to_keep.map(|number| number.get()),
+            log_number: edit.log_number.map(FileNumber::get),
+            next_file_number: edit.next_file_number.map(FileNumber::get),
+            last_sequence: edit.last_sequence.map(SeqNo::get),
+            min_log_number_to_keep: edit.min_log_number_to_keep.map(FileNumber::get),
             max_family: edit.max_family,
             family_added: edit.family_added.as_deref(),
             family_dropped: edit.family_dropped,
             atomic_group_remaining: edit.atomic_group_remaining,
-            wal_deletion: edit.wal_deletion.map(|number| number.get()),
+            wal_deletion: edit.wal_deletion.map(FileNumber::get),
             deleted_files: edit.deleted_files.iter().map(deleted).collect(),
             new_files: edit
                 .new_files
