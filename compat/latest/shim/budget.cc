@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -189,21 +188,29 @@ void budget_shim_counters(uint64_t reads[4], uint64_t bytes[4], uint64_t hits[4]
   hits[0] = perf.block_cache_hit_count - hits[1] - hits[2];
 }
 
-// Bytes charged to the cache, for data, index, filter and other blocks, and all of it with its bookkeeping.
-void budget_shim_charged(void* database, uint64_t charged[4], uint64_t* all) {
-  auto* of = static_cast<Database*>(database);
-  std::map<std::string, std::string> stats;
-  of->db->GetMapProperty(DB::Properties::kBlockCacheEntryStats, &stats);
-  const auto used = [&](CacheEntryRole role) -> uint64_t {
-    const auto entry = stats.find(BlockCacheEntryStatsMapKeys::UsedBytes(role));
-    return entry == stats.end() ? 0 : std::stoull(entry->second);
+// Bytes charged to the cache, for data, index, filter and everything else, which is its own bookkeeping for the most.
+void budget_shim_charged(void* database, uint64_t charged[4]) {
+  Cache& cache = *static_cast<Database*>(database)->cache;
+  charged[0] = charged[1] = charged[2] = charged[3] = 0;
+  const auto add = [charged](const Slice&, Cache::ObjectPtr, size_t charge, const Cache::CacheItemHelper* helper) {
+    switch (helper->role) {
+      case CacheEntryRole::kDataBlock:
+        charged[0] += charge;
+        break;
+      case CacheEntryRole::kIndexBlock:
+        charged[1] += charge;
+        break;
+      case CacheEntryRole::kFilterBlock:
+      case CacheEntryRole::kFilterMetaBlock:
+        charged[2] += charge;
+        break;
+      default:
+        break;
+    }
   };
-  charged[0] = used(CacheEntryRole::kDataBlock);
-  charged[1] = used(CacheEntryRole::kIndexBlock);
-  charged[2] = used(CacheEntryRole::kFilterBlock) + used(CacheEntryRole::kFilterMetaBlock);
-  *all = of->cache->GetUsage();
-  const uint64_t known = charged[0] + charged[1] + charged[2];
-  charged[3] = *all > known ? *all - known : 0;
+  cache.ApplyToAllEntries(add, {});
+  const uint64_t all = cache.GetUsage(), known = charged[0] + charged[1] + charged[2];
+  charged[3] = all > known ? all - known : 0;
 }
 
 }  // extern "C"

@@ -70,7 +70,7 @@ unsafe extern "C" {
     ) -> bool;
     fn budget_shim_count(on: bool);
     fn budget_shim_counters(reads: *mut u64, bytes: *mut u64, hits: *mut u64);
-    fn budget_shim_charged(database: *mut c_void, charged: *mut u64, all: *mut u64);
+    fn budget_shim_charged(database: *mut c_void, charged: *mut u64);
 }
 
 /// RocksDB's block caches.
@@ -189,9 +189,9 @@ impl Database {
 
     /// Bytes charged to the cache.
     pub fn charged(&self) -> PerRole<u64> {
-        let (mut charged, mut all) = ([0; 4], 0);
-        // SAFETY: `handle` is open; there is room for four numbers and one.
-        unsafe { budget_shim_charged(self.handle, charged.as_mut_ptr(), &mut all) };
+        let mut charged = [0; 4];
+        // SAFETY: `handle` is open; there is room for four numbers.
+        unsafe { budget_shim_charged(self.handle, charged.as_mut_ptr()) };
         per_role(charged)
     }
 }

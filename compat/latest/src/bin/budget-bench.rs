@@ -12,6 +12,10 @@ use partita_bench::budget::{
 };
 use partita_compat_latest::budget_engines::{Both, RocksMaker};
 
+/// Of both engines, RocksDB's C++ included: glibc's leaves holes that break any bound on resident memory.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let matches = command().get_matches();
     match printed(&matches) {

@@ -119,7 +119,7 @@ pub trait Session {
     /// Looks up all keys, one after the other.
     fn get_each(&mut self, keys: &[Key]) -> Result<Answer, String>;
 
-    /// Switches counting on or off, where the engine can.
+    /// Switches counting on or off. Partita always counts; RocksDB is timed without.
     fn set_counting(&mut self, on: bool);
 
     /// What was counted in this session so far.

@@ -38,8 +38,6 @@ pub(super) struct Contender<'a> {
     pub(super) name: String,
     /// Its files, open, with a budget that holds them whole.
     pub(super) engine: &'a dyn Engine,
-    /// Whether it counts.
-    pub(super) counting: bool,
 }
 
 /// What the turns came to, all with the same keys.
@@ -75,7 +73,7 @@ pub(super) fn in_turns(
         .iter()
         .map(|contender| {
             let mut session = contender.engine.session();
-            session.set_counting(contender.counting);
+            session.set_counting(false);
             session
         })
         .collect();
@@ -91,7 +89,6 @@ pub(super) fn in_turns(
         let expected = KeyStream::new(keyspace, Mix::Present, seed).fill(&mut keys);
         for turn in 0..contenders.len() {
             let at = (turn + round) % contenders.len();
-            sessions[at].set_counting(contenders[at].counting);
             let watch = Stopwatch::start();
             let answer = sessions[at].get_each(&keys)?;
             cpu_us[at].push(watch.ns_per(keys.len() as u64) / 1e3);

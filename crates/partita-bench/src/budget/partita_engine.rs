@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use partita::cache::{Cache, Role};
 use partita::io::{DiskFile, DiskWriter};
 use partita::key::{InternalKey, KeyOrder, SeqNo, ValueType};
 use partita::options::{FilterLayout, IndexType, TableOptions};
 use partita::table::{
     BlockRole, LookupKey, ReadContext, ReaderOptions, TableBuilder, TableContext, TableReader,
+    get_in_order,
 };
 use partita::util::checksum::ChecksumType;
 use partita::util::compression::CompressionType;
@@ -19,6 +21,7 @@ use super::task::{Engines, PARTITA};
 
 /// Files as levels.
 pub struct PartitaEngine {
+    cache: Cache,
     /// Newest first; their key ranges overlap.
     level0: Vec<Table>,
     /// Ascending and disjoint within a level.
@@ -34,24 +37,29 @@ struct Table {
 impl PartitaEngine {
     /// Opens the files under a budget.
     pub fn open(files: &FileSet, budget_bytes: u64) -> Result<Self, String> {
-        let _ = budget_bytes;
-        let mut engine = Self { level0: Vec::new(), levels: Vec::new() };
-        let mut level = 0;
+        let cache = Cache::new(budget_bytes as usize);
+        let mut engine = Self { cache: cache.clone(), level0: Vec::new(), levels: Vec::new() };
+        let mut last_level = 0;
         for file in &files.files {
             let path = files.dir.join(&file.name);
+            let level = file.level;
             let reader = DiskFile::open(path)
-                .and_then(|file| {
-                    let options = ReaderOptions::default();
-                    TableReader::open(Arc::new(file), &options, &mut ReadContext::default())
+                .and_then(|opened| {
+                    let options = ReaderOptions {
+                        cache: cache.clone(),
+                        level: u8::try_from(level).ok(),
+                        ..ReaderOptions::default()
+                    };
+                    TableReader::open(Arc::new(opened), &options, &mut ReadContext::default())
                 })
                 .map_err(|error| error.to_string())?;
             let table = Table { smallest: file.smallest, largest: file.largest, reader };
-            if file.level == 0 {
+            if level == 0 {
                 engine.level0.push(table);
                 continue;
             }
-            if file.level != level {
-                level = file.level;
+            if level != last_level {
+                last_level = level;
                 engine.levels.push(Vec::new());
             }
             if let Some(last) = engine.levels.last_mut() {
@@ -76,16 +84,30 @@ impl PartitaEngine {
 
 impl Engine for PartitaEngine {
     fn session(&self) -> Box<dyn Session + '_> {
-        Box::new(PartitaSession { engine: self, ctx: ReadContext::default() })
+        let (candidates, ctx) = (Vec::new(), ReadContext::default());
+        Box::new(PartitaSession { engine: self, candidates, ctx })
     }
 
     fn charged(&self) -> PerRole<u64> {
-        PerRole::default()
+        let stats = self.cache.stats();
+        let charged = |role| {
+            let role = stats.role(role);
+            role.bytes + role.waiting_bytes
+        };
+        let known = PerRole {
+            data: charged(Role::Data),
+            index: charged(Role::IndexPiece),
+            filter: charged(Role::FilterPiece),
+            other: 0,
+        };
+        PerRole { other: stats.usage_bytes().saturating_sub(known.total()), ..known }
     }
 }
 
 struct PartitaSession<'a> {
     engine: &'a PartitaEngine,
+    /// The tables of the key at hand, newest first.
+    candidates: Vec<&'a TableReader>,
     ctx: ReadContext,
 }
 
@@ -93,14 +115,14 @@ impl Session for PartitaSession<'_> {
     fn get_each(&mut self, keys: &[Key]) -> Result<Answer, String> {
         let mut answer = Answer::default();
         for &key in keys {
+            self.candidates.clear();
+            self.candidates.extend(self.engine.candidates(key));
             let lookup = LookupKey::new(&key.0, SeqNo::MAX);
-            for table in self.engine.candidates(key) {
-                let found = table.get(&lookup, &mut self.ctx).map_err(|error| error.to_string())?;
-                if let Some(entry) = found {
-                    let value = entry.value.first_chunk().copied().unwrap_or_default();
-                    answer += Answer { found: 1, sum: u64::from_be_bytes(value) };
-                    break;
-                }
+            let found = get_in_order(&self.candidates, &lookup, &mut self.ctx)
+                .map_err(|error| error.to_string())?;
+            if let Some((_, entry)) = found {
+                let value = entry.value.first_chunk().copied().unwrap_or_default();
+                answer += Answer { found: 1, sum: u64::from_be_bytes(value) };
             }
         }
         Ok(answer)
@@ -118,7 +140,7 @@ impl Session for PartitaSession<'_> {
         Counters {
             reads: by_role(&self.ctx.blocks_read),
             bytes: by_role(&self.ctx.bytes_read),
-            hits: PerRole::default(),
+            hits: by_role(&self.ctx.cache_hits),
         }
     }
 }

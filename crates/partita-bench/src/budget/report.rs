@@ -10,7 +10,7 @@ use super::files::{FileSet, Layout, Shape};
 use super::keys::Mix;
 use super::paired::Paired;
 use super::plan::Settings;
-use super::verdict::{Verdict, opponent};
+use super::verdict::{Verdict, opponent, speed_ratio};
 
 /// What a run measured.
 #[derive(Clone, Debug, Serialize)]
@@ -31,7 +31,7 @@ pub struct Report {
 pub const LEGEND: &str = "\
 k/s        thousand lookups per second of all threads
 CPU us     processor time of a lookup
-of R full  lookups per second over those of the faster of RocksDB's caches on full files
+of R full  how many times as fast, by CPU us, as the faster of RocksDB's caches on full files
 of R part  the same on partitioned files
 reads/get  blocks read from files per lookup: data, index, filter
 KiB/get    what they weigh as stored: data, index, filter
@@ -111,7 +111,7 @@ impl Report {
             let ratio = |layout| {
                 opponent(&cells, cell, layout).map_or_else(
                     || "-".to_owned(),
-                    |other| format!("{:.2}", cell.gets_per_second / other.gets_per_second),
+                    |other| format!("{:.2}", speed_ratio(cell, other)),
                 )
             };
             let above = cell.resident_bytes as f64 - cell.resident_base_bytes as f64;

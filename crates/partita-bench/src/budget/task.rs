@@ -73,11 +73,6 @@ pub(super) fn contender_name(engine: &str, layout: Layout) -> String {
     format!("{engine}, {layout}")
 }
 
-/// The same with its counters on.
-pub(super) fn counting_name(engine: &str, layout: Layout) -> String {
-    format!("{engine}, {layout}, counting")
-}
-
 /// Does a task in this process.
 pub(super) fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
     match task {
@@ -95,15 +90,13 @@ pub(super) fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, Str
                     open.push((name, files.layout, engines.open(name, files, *budget_bytes)?));
                 }
             }
-            let mut contenders = Vec::new();
-            for (name, layout, engine) in &open {
-                let engine = &**engine;
-                let contender = |name, counting| Contender { name, engine, counting };
-                contenders.push(contender(contender_name(name, *layout), false));
-                if *name == PARTITA {
-                    contenders.push(contender(counting_name(name, *layout), true));
-                }
-            }
+            let contenders: Vec<Contender<'_>> = open
+                .iter()
+                .map(|(name, layout, engine)| Contender {
+                    name: contender_name(name, *layout),
+                    engine: &**engine,
+                })
+                .collect();
             in_turns(*shape, &contenders, layouts[0].keyspace, turns).map(Outcome::Paired)
         }
     }
@@ -114,6 +107,15 @@ pub trait Runner {
     /// Does one.
     fn run(&self, task: &Task) -> Result<Outcome, String>;
 }
+
+/// Settings of children's allocators. They are such that resident memory follows the budget: few arenas, since what one
+/// thread frees another takes, and what was freed goes back to the system soon. And memory comes in huge pages, so that
+/// lookups spend less time on address translation.
+const ALLOCATOR_SETTINGS: [(&str, &str); 3] = [
+    ("MALLOC_CONF", "thp:always,narenas:2,dirty_decay_ms:200,muzzy_decay_ms:0"), // jemalloc
+    ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
+    ("MALLOC_ARENA_MAX", "1"), // glibc
+];
 
 /// In a child of this program.
 #[derive(Debug)]
@@ -129,6 +131,7 @@ impl Runner for InChildren {
         let output = Command::new(program)
             .args(self.arguments)
             .arg(&json)
+            .envs(ALLOCATOR_SETTINGS)
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
