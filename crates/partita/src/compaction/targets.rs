@@ -1,0 +1,141 @@
+use crate::version::Version;
+
+/// The shape that levelled compaction strives for.
+#[derive(Clone, Debug)]
+pub(crate) struct LeveledShape {
+    /// Files on level 0 from which on they are merged into the level below.
+    pub(crate) level0_files: usize,
+    /// Bytes of the first level below level 0.
+    pub(crate) base_bytes: u64,
+    /// How many times larger each further level is.
+    pub(crate) multiplier: f64,
+    /// Whether targets follow the size of the last level, so that it holds nine tenths of the data.
+    pub(crate) dynamic: bool,
+    pub(crate) level_count: usize,
+    /// Bytes of a file on the first level below level 0, and the factor for each further one.
+    pub(crate) file_bytes: u64,
+    pub(crate) file_multiplier: u64,
+    /// Bytes of one compaction's input; it is not exceeded where there is a choice.
+    pub(crate) compaction_bytes: u64,
+}
+
+/// How many bytes each level should have at most.
+///
+/// With fixed targets level 1 has `base_bytes`, and each further level `multiplier` times more. With dynamic ones the
+/// last level has what it has, each level above `multiplier` times less, and the levels above the first whose target is
+/// not over `base_bytes` stay empty:
+///
+/// ```text
+/// level          1      2      3      4       5       6 = last
+/// fixed        256M   2.5G    25G   250G    2.5T     25T
+/// dynamic         -      -      -   256M    2.7G     27G     the last level holds 27 GiB; level 0 is merged into level 4
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LevelTargets {
+    /// The level that level 0 is merged into.
+    pub(crate) base_level: usize,
+    /// By level; `u64::MAX` for those that should be empty, and for level 0, which counts files.
+    pub(crate) bytes: Vec<u64>,
+}
+
+impl LevelTargets {
+    pub(crate) fn new(shape: &LeveledShape, version: &Version) -> Self {
+        let sizes: Vec<u64> = version.levels().iter().map(|level| level.file_bytes()).collect();
+        Self::of_sizes(shape, &sizes)
+    }
+
+    /// * `sizes`: bytes by level.
+    fn of_sizes(shape: &LeveledShape, sizes: &[u64]) -> Self {
+        let last = shape.level_count.max(sizes.len()).max(2) - 1;
+        let (base_level, base_bytes) = if shape.dynamic {
+            dynamic_base(shape, sizes, last)
+        } else {
+            (1, shape.base_bytes as f64)
+        };
+        let mut bytes = vec![u64::MAX; last + 1];
+        let mut target = base_bytes;
+        for level in &mut bytes[base_level..] {
+            // A float beyond the range becomes the largest integer.
+            *level = (target.max(1.0)) as u64;
+            target *= shape.multiplier;
+        }
+        Self { base_level, bytes }
+    }
+
+    /// Bytes of an output file on `level`.
+    pub(crate) fn file_bytes(&self, shape: &LeveledShape, level: usize) -> u64 {
+        let steps = level.saturating_sub(self.base_level) as u32;
+        shape.file_bytes.saturating_mul(shape.file_multiplier.saturating_pow(steps))
+    }
+}
+
+/// The first level that should hold data, and its target.
+fn dynamic_base(shape: &LeveledShape, sizes: &[u64], last: usize) -> (usize, f64) {
+    let size = |level: usize| sizes.get(level).copied().unwrap_or(0);
+    let Some(first_filled) = (1..=last).find(|level| size(*level) > 0) else {
+        return (last, shape.base_bytes as f64);
+    };
+    let largest = (first_filled..=last).map(size).max().unwrap_or(0);
+    let base_max = shape.base_bytes as f64;
+    let base_min = base_max / shape.multiplier;
+    // What the first filled level should have, were the last one of the largest level's size.
+    let mut target = largest as f64 / shape.multiplier.powi((last - first_filled) as i32);
+    if target <= base_min {
+        // It holds more than it should: it empties into the next, and meanwhile takes level 0.
+        return (first_filled, base_min + 1.0);
+    }
+    let mut base_level = first_filled;
+    while base_level > 1 && target > base_max {
+        base_level -= 1;
+        target /= shape.multiplier;
+    }
+    (base_level, target.min(base_max))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::compaction) fn shape() -> LeveledShape {
+        LeveledShape {
+            level0_files: 4,
+            base_bytes: 1000,
+            multiplier: 10.0,
+            dynamic: true,
+            level_count: 7,
+            file_bytes: 100,
+            file_multiplier: 1,
+            compaction_bytes: 2500,
+        }
+    }
+
+    #[test]
+    fn fixed_targets_grow_from_level_1() {
+        let targets = LevelTargets::of_sizes(&LeveledShape { dynamic: false, ..shape() }, &[0; 7]);
+        assert_eq!(targets.base_level, 1);
+        assert_eq!(targets.bytes[..4], [u64::MAX, 1000, 10_000, 100_000]);
+    }
+
+    #[test]
+    fn an_empty_tree_is_filled_from_the_bottom() {
+        let targets = LevelTargets::of_sizes(&shape(), &[500, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((targets.base_level, targets.bytes[6]), (6, 1000));
+    }
+
+    #[test]
+    fn a_level_opens_above_once_the_base_is_too_large_for_one_step() {
+        let base = |last: u64| LevelTargets::of_sizes(&shape(), &[0, 0, 0, 0, 0, 0, last]);
+        assert_eq!(base(900).base_level, 6);
+        let grown = base(27_000);
+        assert_eq!(grown.base_level, 4);
+        assert_eq!(grown.bytes[4..], [270, 2700, 27_000]);
+        assert_eq!(base(5_000).bytes[5..], [500, 5000]);
+    }
+
+    #[test]
+    fn a_level_that_should_be_empty_takes_level_0_and_empties() {
+        let targets = LevelTargets::of_sizes(&shape(), &[0, 0, 0, 50, 0, 0, 27_000]);
+        assert_eq!(targets.base_level, 3);
+        assert_eq!(targets.bytes[3], 101);
+    }
+}
