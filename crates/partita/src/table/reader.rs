@@ -378,6 +378,11 @@ impl TableReader {
         TableIter::new(Arc::clone(self))
     }
 
+    /// Whether the table has range tombstones; known without reading them.
+    pub fn has_range_tombstones(&self) -> bool {
+        self.metaindex.get(metaindex::RANGE_DELETIONS).is_some()
+    }
+
     /// The table's range tombstones; read at the first call and kept.
     pub fn range_tombstones(&self, ctx: &mut ReadContext) -> Result<&Arc<RangeTombstones>> {
         let read = || {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The layers from top to bottom. Modules of one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
+    &["db"],
+    &["compaction"],
     &["version"],
     &["memtable", "table"],
     &["wal", "batch"],

@@ -1,0 +1,96 @@
+//! From the records of a batch to the memtables.
+
+use std::collections::BTreeMap;
+
+use crate::batch::{BatchReader, Record, TransactionMark};
+use crate::error::{Error, Result};
+use crate::key::{SeqNo, ValueType};
+use crate::memtable::{InsertHint, MemTable};
+
+/// Where records of a family go.
+pub(super) enum Target<'m> {
+    MemTable(&'m MemTable),
+    /// Nowhere: what they say is in tables already, or the family is gone.
+    Nowhere,
+}
+
+/// Inserts the records of a batch that was checked as a whole.
+///
+/// * `first`: the sequence number of the first record that counts.
+/// * `target`: where the records of a family go; an error for a family that nobody knows.
+/// * Returns the number behind the last one used.
+pub(super) fn apply<'m>(
+    batch: &BatchReader<'_>,
+    first: SeqNo,
+    hints: &mut Hints,
+    mut target: impl FnMut(u32) -> Result<Target<'m>>,
+) -> Result<u64> {
+    let mut records = batch.records();
+    loop {
+        let number = first.get() + records.counted();
+        let Some(record) = records.next() else { return Ok(number) };
+        let record = record?;
+        let Some((family, change)) = change_of(&record)? else { continue };
+        let Target::MemTable(memtable) = target(family)? else { continue };
+        let seqno = SeqNo::new(number).ok_or_else(|| {
+            Error::corruption("sequence numbers have 56 bits; the batch goes beyond")
+        })?;
+        let mut writer = memtable.writer(hints.of(family));
+        match change {
+            Change::Point(value_type, key, value) => {
+                writer.insert(seqno, value_type, key, value)?;
+            }
+            Change::Range(begin, end) => writer.delete_range(seqno, begin, end)?,
+        }
+    }
+}
+
+/// Where each family's sorted keys were inserted last.
+#[derive(Default)]
+pub(super) struct Hints(BTreeMap<u32, InsertHint>);
+
+impl Hints {
+    fn of(&mut self, family: u32) -> &mut InsertHint {
+        self.0.entry(family).or_default()
+    }
+}
+
+enum Change<'a> {
+    Point(ValueType, &'a [u8], &'a [u8]),
+    Range(&'a [u8], &'a [u8]),
+}
+
+/// What a record changes; `None` if nothing.
+///
+/// * Errors: `NotSupported` for transactions, whose records count from a later mark on.
+fn change_of<'a>(record: &Record<'a>) -> Result<Option<(u32, Change<'a>)>> {
+    Ok(Some(match *record {
+        Record::Put { family, key, value } => (family, Change::Point(ValueType::Value, key, value)),
+        Record::Delete { family, key } => (family, Change::Point(ValueType::Deletion, key, &[])),
+        Record::SingleDelete { family, key } => {
+            (family, Change::Point(ValueType::SingleDeletion, key, &[]))
+        }
+        Record::Merge { family, key, operand } => {
+            (family, Change::Point(ValueType::Merge, key, operand))
+        }
+        Record::BlobIndex { family, key, index } => {
+            (family, Change::Point(ValueType::BlobIndex, key, index))
+        }
+        Record::DeleteRange { family, begin, end } => (family, Change::Range(begin, end)),
+        Record::LogData(_) | Record::Noop => return Ok(None),
+        Record::Transaction(mark) => return Err(no_transactions(mark)),
+    }))
+}
+
+#[cold]
+fn no_transactions(mark: TransactionMark<'_>) -> Error {
+    let name = match mark {
+        TransactionMark::BeginPrepare
+        | TransactionMark::BeginPersistedPrepare
+        | TransactionMark::BeginUnprepare => "begin of a prepared transaction",
+        TransactionMark::EndPrepare(_) => "end of a prepared transaction",
+        TransactionMark::Commit(_) => "commit of a prepared transaction",
+        TransactionMark::Rollback(_) => "rollback of a prepared transaction",
+    };
+    Error::not_supported(format!("write batch with a mark of two-phase commit: {name}"))
+}

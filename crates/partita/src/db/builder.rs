@@ -1,0 +1,106 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Db, FamilyConfig, open};
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::io::{DiskFileSystem, FileSystem};
+use crate::key::Comparator;
+use crate::merge::MergeOperator;
+use crate::options::DbOptions;
+
+/// How a database is opened.
+///
+/// ```no_run
+/// use partita::cache::Cache;
+/// use partita::db::DbBuilder;
+///
+/// let db = DbBuilder::new("/var/lib/db").cache(Cache::new(256 << 20)).open_read_only()?;
+/// assert!(db.get(b"apple")?.is_some());
+/// # Ok::<(), partita::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DbBuilder {
+    pub(super) dir: PathBuf,
+    pub(super) fs: Arc<dyn FileSystem>,
+    pub(super) cache: Option<Cache>,
+    pub(super) options: Option<DbOptions>,
+    pub(super) families: BTreeMap<String, FamilyConfig>,
+    pub(super) comparators: Vec<Arc<dyn Comparator>>,
+    pub(super) merge_operators: Vec<Arc<dyn MergeOperator>>,
+}
+
+impl DbBuilder {
+    /// Bytes of the cache that a database gets if it is given none.
+    pub const CACHE_BYTES_DEFAULT: usize = 64 << 20;
+
+    /// A database in this directory.
+    pub fn new(dir: impl AsRef<Path>) -> Self {
+        Self {
+            dir: dir.as_ref().to_owned(),
+            fs: Arc::new(DiskFileSystem),
+            cache: None,
+            options: None,
+            families: BTreeMap::new(),
+            comparators: Vec::new(),
+            merge_operators: Vec::new(),
+        }
+    }
+
+    /// The file system that the directory is on. Default: the disk.
+    #[must_use]
+    pub fn file_system(mut self, fs: Arc<dyn FileSystem>) -> Self {
+        self.fs = fs;
+        self
+    }
+
+    /// The budget of memory, which may be shared with other databases. Default: one of its own of 64 MiB. Nothing that is
+    /// read from options files replaces it.
+    #[must_use]
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// The database's options. Default: those of the directory's newest OPTIONS file, or else
+    /// [`DbOptions::default`].
+    #[must_use]
+    pub fn options(mut self, options: DbOptions) -> Self {
+        self.options = Some(options);
+        self
+    }
+
+    /// What a column family is opened with. Families that are not named here are opened, too.
+    #[must_use]
+    pub fn family(mut self, name: &str, config: FamilyConfig) -> Self {
+        self.families.insert(name.to_owned(), config);
+        self
+    }
+
+    /// Registers an order of keys. A directory names the orders it needs; the built-in ones need no registration.
+    #[must_use]
+    pub fn comparator(mut self, comparator: Arc<dyn Comparator>) -> Self {
+        self.comparators.push(comparator);
+        self
+    }
+
+    /// Registers a merge operator, for families whose options name it.
+    #[must_use]
+    pub fn merge_operator(mut self, operator: Arc<dyn MergeOperator>) -> Self {
+        self.merge_operators.push(operator);
+        self
+    }
+
+    /// Opens the database to be read, as it is now, together with what its logs hold.
+    ///
+    /// Nothing in the directory changes: no lock is taken, no file is made, renamed or removed. A process that writes to
+    /// it meanwhile is not followed.
+    ///
+    /// * Errors: `InvalidArgument` if there is no database; `NotSupported` for what Partita has not, named: comparators and
+    ///   merge operators that are not registered, values in blob files, user-defined timestamps; `Corruption` with file
+    ///   and offset; `Io`.
+    pub fn open_read_only(&self) -> Result<Db> {
+        open::open_read_only(self)
+    }
+}

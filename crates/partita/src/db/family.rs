@@ -1,0 +1,68 @@
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use super::read_view::ReadView;
+use crate::key::KeyOrder;
+use crate::merge::{CompactionFilter, MergeOperator};
+use crate::options::ColumnFamilyOptions;
+use crate::version::{Family, TableCache};
+
+/// What a column family is opened with, beside what the directory says.
+#[derive(Clone, Debug, Default)]
+pub struct FamilyConfig {
+    /// Its options. `None`: those of the directory's newest OPTIONS file, or else the defaults.
+    pub options: Option<ColumnFamilyOptions>,
+    /// Its merge operator. `None`: the one that the options name, if it is built in or registered.
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// Its compaction filter.
+    pub compaction_filter: Option<Arc<dyn CompactionFilter>>,
+}
+
+/// A column family of an open database. Cheap to clone; it keeps what it reads from alive, also after it was dropped.
+///
+/// [`Db::family`](super::Db::family) gives it.
+#[derive(Clone)]
+pub struct ColumnFamily(pub(super) Arc<FamilyState>);
+
+/// A column family as the database keeps it.
+pub(super) struct FamilyState {
+    pub(super) family: Arc<Family>,
+    pub(super) options: ColumnFamilyOptions,
+    pub(super) merge_operator: Option<Arc<dyn MergeOperator>>,
+    pub(super) tables: TableCache,
+    /// Readers take the pointer without a lock; it is replaced under the database's lock.
+    pub(super) view: ArcSwap<ReadView>,
+}
+
+impl ColumnFamily {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.0.family.name()
+    }
+
+    /// Its number in write batches.
+    pub fn id(&self) -> u32 {
+        self.0.family.id()
+    }
+
+    /// The order of its keys.
+    pub fn key_order(&self) -> &KeyOrder {
+        self.0.family.key_order()
+    }
+
+    /// The options that it was opened with.
+    pub fn options(&self) -> &ColumnFamilyOptions {
+        &self.0.options
+    }
+}
+
+impl fmt::Debug for ColumnFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ColumnFamily")
+            .field("name", &self.name())
+            .field("id", &self.id())
+            .finish_non_exhaustive()
+    }
+}
