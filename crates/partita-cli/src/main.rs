@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Tools for RocksDB's table files (no database yet).
+/// Tools for RocksDB's databases and table files.
 #[derive(Parser)]
 #[command(name = "partita", version, arg_required_else_help = true)]
 struct Cli {

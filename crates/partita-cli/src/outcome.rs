@@ -10,6 +10,8 @@ pub(crate) enum Outcome {
     /// Exit code 0: all was looked at and is sound.
     #[default]
     Clean,
+    /// Exit code 1: what was asked for is not there.
+    Absent,
     /// Exit code 2: something could not be looked at; what was looked at is sound.
     Unseen,
     /// Exit code 1: damage was found.
@@ -30,7 +32,7 @@ impl Outcome {
     pub(crate) fn exit_code(self) -> ExitCode {
         ExitCode::from(match self {
             Self::Clean => 0,
-            Self::Damage => 1,
+            Self::Absent | Self::Damage => 1,
             Self::Unseen => 2,
         })
     }

@@ -1,7 +1,10 @@
 //! `partita db …`: tools for databases, one file a command.
 
+mod get;
 mod manifest;
 mod options;
+mod reading;
+mod scan;
 
 use std::io;
 
@@ -12,6 +15,8 @@ use crate::outcome::Outcome;
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Scan(scan::Scan),
+    Get(get::Get),
     Manifest(manifest::Manifest),
     Options(options::Options),
 }
@@ -20,6 +25,8 @@ impl Command {
     /// Runs the command. The error is one of standard output.
     pub(crate) fn run(&self) -> io::Result<Outcome> {
         match self {
+            Self::Scan(scan) => scan.run(),
+            Self::Get(get) => get.run(),
             Self::Manifest(manifest) => manifest.run(),
             Self::Options(options) => options.run(),
         }

@@ -152,8 +152,8 @@ impl<'f> FileResult<'f> {
         );
         let reached = if complete { "" } else { "; not all blocks could be reached" };
         match self.outcome {
-            Outcome::Clean if quiet => Ok(()),
-            Outcome::Clean => writeln!(out, "{path}: clean: {found}"),
+            Outcome::Clean | Outcome::Absent if quiet => Ok(()),
+            Outcome::Clean | Outcome::Absent => writeln!(out, "{path}: clean: {found}"),
             Outcome::Damage => writeln!(out, "{path}: DAMAGED: {found}{reached}"),
             Outcome::Unseen => writeln!(out, "{path}: not looked at as a whole: {found}{reached}"),
         }
@@ -169,7 +169,7 @@ impl<'f> FileResult<'f> {
         Json {
             file: self.path.display().to_string(),
             status: match self.outcome {
-                Outcome::Clean => "clean",
+                Outcome::Clean | Outcome::Absent => "clean",
                 Outcome::Damage => "damaged",
                 Outcome::Unseen => "unseen",
             },

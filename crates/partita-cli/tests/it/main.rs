@@ -1,5 +1,6 @@
 //! The `partita` binary on real tables: golden databases written by RocksDB.
 
+mod db_scan;
 mod manifest;
 mod options;
 mod pipes;

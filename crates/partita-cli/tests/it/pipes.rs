@@ -19,7 +19,11 @@ fn run_into(stdout: Stdio, args: &[&str], table: &Path) -> Output {
 fn every_command_ends_quietly_without_a_reader_and_with_code_2_on_a_full_disk() {
     let golden = golden::table("fv5-binary-search");
     let table = golden.path();
-    let commands: [&[&str]; 7] = [
+    let db = golden::get("plain-defaults");
+    let dir = db.path();
+    let dir = dir.to_str().unwrap();
+    let commands: [&[&str]; 8] = [
+        &["db", "scan", dir],
         &["sst", "show", "TABLE"],
         &["sst", "show", "--json", "TABLE"],
         &["sst", "scan", "TABLE"],
