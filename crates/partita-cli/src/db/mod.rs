@@ -5,6 +5,7 @@ mod manifest;
 mod options;
 mod reading;
 mod scan;
+mod verify;
 
 use std::io;
 
@@ -17,6 +18,7 @@ use crate::outcome::Outcome;
 pub(crate) enum Command {
     Scan(scan::Scan),
     Get(get::Get),
+    Verify(verify::Verify),
     Manifest(manifest::Manifest),
     Options(options::Options),
 }
@@ -27,6 +29,7 @@ impl Command {
         match self {
             Self::Scan(scan) => scan.run(),
             Self::Get(get) => get.run(),
+            Self::Verify(verify) => verify.run(),
             Self::Manifest(manifest) => manifest.run(),
             Self::Options(options) => options.run(),
         }

@@ -7,7 +7,7 @@ mod finding;
 mod rewrite;
 mod scan;
 mod show;
-mod verify;
+pub(crate) mod verify;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn report_inputs(paths: &[PathBuf], outcome: &mut Outcome) -> Vec<PathBuf> {
 }
 
 /// Opens the file of a table.
-fn open_file(path: &Path) -> partita::Result<Arc<dyn RandomAccessFile>> {
+pub(crate) fn open_file(path: &Path) -> partita::Result<Arc<dyn RandomAccessFile>> {
     let file: Arc<dyn RandomAccessFile> = Arc::new(DiskFile::open(path)?);
     Ok(file)
 }

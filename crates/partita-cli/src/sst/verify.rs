@@ -98,16 +98,16 @@ impl Verify {
 }
 
 /// What was found in one file.
-struct FileResult<'f> {
+pub(crate) struct FileResult<'f> {
     path: &'f Path,
-    report: VerifyReport,
+    pub(crate) report: VerifyReport,
     /// What is wrong, damage or not: why the table does not open, if nothing else says so, stands among them.
     findings: Vec<Error>,
-    outcome: Outcome,
+    pub(crate) outcome: Outcome,
 }
 
 impl<'f> FileResult<'f> {
-    fn new(path: &'f Path, mut report: VerifyReport) -> Self {
+    pub(crate) fn new(path: &'f Path, mut report: VerifyReport) -> Self {
         let mut findings = std::mem::take(&mut report.damages);
         // If there is damage, it is the reason.
         findings.extend(
@@ -118,8 +118,14 @@ impl<'f> FileResult<'f> {
         Self { path, report, findings, outcome }
     }
 
-    fn not_opened(path: &'f Path, error: Error) -> Self {
+    pub(crate) fn not_opened(path: &'f Path, error: Error) -> Self {
         Self::new(path, VerifyReport { not_opened: Some(error), ..VerifyReport::default() })
+    }
+
+    /// Adds what is wrong with the file beside its blocks.
+    pub(crate) fn add_finding(&mut self, error: Error) {
+        self.outcome.merge(Outcome::of_error(&error));
+        self.findings.push(error);
     }
 
     /// Blocks that at least one finding lies in.
@@ -130,7 +136,7 @@ impl<'f> FileResult<'f> {
         in_blocks.filter_map(Error::offset).collect::<BTreeSet<_>>().len()
     }
 
-    fn write(&self, out: &mut Out, quiet: bool) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut Out, quiet: bool) -> io::Result<()> {
         let path = self.path.display();
         for error in &self.findings {
             writeln!(out, "{path}: {}", finding_line(error))?;
@@ -159,7 +165,7 @@ impl<'f> FileResult<'f> {
         }
     }
 
-    fn write_json(&self, out: &mut Out) -> io::Result<()> {
+    pub(crate) fn write_json(&self, out: &mut Out) -> io::Result<()> {
         serde_json::to_writer(&mut *out, &self.to_json())?;
         writeln!(out)
     }
@@ -227,8 +233,8 @@ struct Json {
 
 /// All files together.
 #[derive(Default)]
-struct Total {
-    files: u64,
+pub(crate) struct Total {
+    pub(crate) files: u64,
     damaged: u64,
     unseen: u64,
     bytes: u64,
@@ -242,7 +248,7 @@ impl Total {
         self.unseen += u64::from(outcome == Outcome::Unseen);
     }
 
-    fn add(&mut self, result: &FileResult<'_>) {
+    pub(crate) fn add(&mut self, result: &FileResult<'_>) {
         self.count(result.outcome);
         self.bytes += result.report.bytes;
         for (role, count) in result.report.blocks.iter() {
@@ -250,7 +256,7 @@ impl Total {
         }
     }
 
-    fn write(&self, out: &mut Out) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut Out) -> io::Result<()> {
         let mut rows: Vec<[String; 2]> = self
             .blocks
             .iter()
