@@ -5,6 +5,7 @@ mod manifest;
 mod options;
 mod reading;
 mod scan;
+mod stats;
 mod verify;
 
 use std::io;
@@ -19,6 +20,7 @@ pub(crate) enum Command {
     Scan(scan::Scan),
     Get(get::Get),
     Verify(verify::Verify),
+    Stats(stats::Stats),
     Manifest(manifest::Manifest),
     Options(options::Options),
 }
@@ -30,6 +32,7 @@ impl Command {
             Self::Scan(scan) => scan.run(),
             Self::Get(get) => get.run(),
             Self::Verify(verify) => verify.run(),
+            Self::Stats(stats) => stats.run(),
             Self::Manifest(manifest) => manifest.run(),
             Self::Options(options) => options.run(),
         }

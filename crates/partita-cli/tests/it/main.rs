@@ -1,6 +1,7 @@
 //! The `partita` binary on real tables: golden databases written by RocksDB.
 
 mod db_scan;
+mod db_stats;
 mod db_verify;
 mod manifest;
 mod options;
