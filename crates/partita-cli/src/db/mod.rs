@@ -7,6 +7,7 @@ mod reading;
 mod scan;
 mod stats;
 mod verify;
+mod wal;
 
 use std::io;
 
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Verify(verify::Verify),
     Stats(stats::Stats),
     Manifest(manifest::Manifest),
+    Wal(wal::Wal),
     Options(options::Options),
 }
 
@@ -34,6 +36,7 @@ impl Command {
             Self::Verify(verify) => verify.run(),
             Self::Stats(stats) => stats.run(),
             Self::Manifest(manifest) => manifest.run(),
+            Self::Wal(wal) => wal.run(),
             Self::Options(options) => options.run(),
         }
     }

@@ -3,6 +3,7 @@
 mod db_scan;
 mod db_stats;
 mod db_verify;
+mod db_wal;
 mod manifest;
 mod options;
 mod pipes;
