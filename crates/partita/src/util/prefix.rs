@@ -14,6 +14,19 @@ pub(crate) fn prefix_word(bytes: &[u8]) -> u64 {
     }
 }
 
+/// The first 16 bytes as a big-endian integer, like [`prefix_word`].
+#[inline]
+pub(crate) fn prefix_long_word(bytes: &[u8]) -> u128 {
+    match bytes.first_chunk::<16>() {
+        Some(word) => u128::from_be_bytes(*word),
+        None => {
+            let mut word = [0; 16];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u128::from_be_bytes(word)
+        }
+    }
+}
+
 /// Number of leading bytes that `a` and `b` share.
 #[inline]
 pub(crate) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
@@ -36,6 +49,17 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn words_never_contradict_the_bytes(
+            a in proptest::collection::vec(0u8..3, 0..20),
+            b in proptest::collection::vec(0u8..3, 0..20),
+        ) {
+            let long = prefix_long_word(&a).cmp(&prefix_long_word(&b));
+            prop_assert!(long.is_eq() || long == a.cmp(&b));
+            let short = prefix_word(&a).cmp(&prefix_word(&b));
+            prop_assert!(short.is_eq() || short == long);
+        }
+
         #[test]
         fn the_common_prefix_is_counted(
             shared in proptest::collection::vec(any::<u8>(), 0..30),

@@ -2,22 +2,23 @@ use std::ops::Range;
 
 use crate::key::{KeyOrder, PACKED_LEN};
 use crate::table::block::{IndexFormat, IndexWalk};
-use crate::util::prefix::prefix_word;
+use crate::util::prefix::prefix_long_word;
 
 /// The keys that tell the pieces of an index or filter apart.
 ///
 /// ```text
-/// words    u64 each: the first 8 bytes of the separator, which compare like it    searched first
-/// ends     u32 each: where the separator ends in `keys`                           searched for ties
+/// words    u128 each: the first 16 bytes of the separator, which compare like it    searched first
+/// ends     u32 each: where the separator ends in `keys`                             searched for ties
 /// ```
 ///
-/// Piece `i` holds the keys in (separator `i - 1`, separator `i`]. Searching touches flat arrays only.
+/// Piece `i` holds the keys in (separator `i - 1`, separator `i`]. Searching touches flat arrays only. Words of 8 bytes would
+/// leave keys of two numbers, such as ledger and entry, tied in the first.
 #[derive(Debug, Default)]
 pub(crate) struct Separators {
     /// Bytes of a separator behind its user key.
     packed_len: usize,
     /// Kept for the bytewise order only.
-    words: Box<[u64]>,
+    words: Box<[u128]>,
     ends: Box<[u32]>,
     keys: Box<[u8]>,
 }
@@ -27,7 +28,7 @@ pub(crate) struct Separators {
 pub(crate) struct SeparatorsBuilder {
     packed_len: usize,
     bytewise: bool,
-    words: Vec<u64>,
+    words: Vec<u128>,
     ends: Vec<u32>,
     keys: Vec<u8>,
 }
@@ -46,7 +47,7 @@ impl SeparatorsBuilder {
     /// Adds the key at which the walk stands.
     pub(crate) fn push(&mut self, walk: &IndexWalk<'_>) {
         if self.bytewise {
-            self.words.push(prefix_word(walk.user_key()));
+            self.words.push(prefix_long_word(walk.user_key()));
         }
         self.keys.extend_from_slice(walk.key());
         self.ends.push(self.keys.len() as u32);
@@ -65,7 +66,7 @@ impl Separators {
     pub(crate) fn locate(&self, order: &KeyOrder, user_key: &[u8], packed: u64) -> usize {
         let tied = match order {
             KeyOrder::Bytewise => {
-                let word = prefix_word(user_key);
+                let word = prefix_long_word(user_key);
                 let start = self.words.partition_point(|&other| other < word);
                 match self.words.get(start) {
                     Some(&other) if other == word => {
