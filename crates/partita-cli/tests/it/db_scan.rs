@@ -1,6 +1,8 @@
 //! `partita db scan` and `partita db get`.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use partita_testkit::golden::{self, GoldenDb};
@@ -159,6 +161,37 @@ fn the_operator_of_the_command_line_goes_before_the_one_of_the_options_file() {
     assert_eq!(options("StringAppendOperator"), by_file);
     assert_eq!(options("stringappend"), by_file);
     assert_ne!(options("MaxOperator"), by_file);
+}
+
+/// RocksDB 6 writes the database's own directory into its OPTIONS file as that of the logs. A copy that names the original,
+/// which still lives, must not be read with the original's logs.
+#[test]
+fn a_copy_is_read_with_its_own_logs_and_logs_that_stand_apart_are_found() {
+    let name_wal_dir = |golden: &GoldenDb, dir: &Path| {
+        let entries = fs::read_dir(golden.path()).unwrap().map(|entry| entry.unwrap().path());
+        let is_options = |path: &PathBuf| path.to_string_lossy().contains("/OPTIONS-");
+        let options = entries.filter(is_options).max().unwrap();
+        let section = "[DBOptions]\n";
+        let named = format!("{section}  wal_dir={}\n", dir.display());
+        let text = fs::read_to_string(&options).unwrap();
+        assert!(text.contains(section));
+        fs::write(&options, text.replace(section, &named)).unwrap();
+    };
+    let (copy, original) = (golden::get("wal-only"), golden::get("families-merge-ranges-wal"));
+    name_wal_dir(&copy, &original.path());
+    assert!(scan(&copy, &["--hex"]) == expected(&copy, "default"));
+
+    let apart = golden::get("wal-only");
+    let logs = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(apart.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "log") {
+            fs::copy(&path, logs.path().join(path.file_name().unwrap())).unwrap();
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    name_wal_dir(&apart, logs.path());
+    assert!(scan(&apart, &["--hex"]) == expected(&apart, "default"));
 }
 
 #[test]

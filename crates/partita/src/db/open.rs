@@ -172,11 +172,13 @@ fn recover_logs(
     replay(&*builder.fs, &wal_dir, &logs, mode, &recovering, versions.last_sequence())
 }
 
-/// Where the logs are. A directory that was copied still names its old place; if there is nothing, they are here.
+/// Where the logs are. A directory that was copied may still name its old place (RocksDB 6 names the database's own): if
+/// there is nothing, or another database with logs of its own, they are here.
 fn wal_dir(builder: &DbBuilder, options: &DbOptions) -> Result<PathBuf> {
     if !options.wal_dir.is_empty() {
         let dir = PathBuf::from(&options.wal_dir);
-        if builder.fs.exists(&FileName::Current.in_dir(&builder.dir))? && builder.fs.exists(&dir)? {
+        let is_database = builder.fs.exists(&FileName::Current.in_dir(&dir))?;
+        if !is_database && builder.fs.exists(&dir)? {
             return Ok(dir);
         }
     }
