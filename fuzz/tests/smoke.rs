@@ -70,10 +70,12 @@ smoke_tests! {
     hashes
     index_block
     log
+    manifest
     options_text
     properties
     range_deletions
     table
     table_round_trip
+    version_edit
     write_batch
 }

@@ -60,6 +60,33 @@ pub fn ingest_all(ingestions: &[Ingestion]) -> Vec<Result<(), String>> {
     answers
 }
 
+/// Opens a database for writing, compacts it if asked to, and returns the rows of its default family.
+///
+/// * Errors: what RocksDB complained about.
+/// * Panics if Python is not installed.
+pub fn open_and_scan(db: &Path, compact: bool) -> Result<Vec<Row>, String> {
+    let output = Command::new("python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("open.py"))
+        .arg(if compact { "compact" } else { "scan" })
+        .arg(db)
+        .output()
+        .unwrap_or_else(|error| panic!("python3 cannot be started: {error}"));
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let unhex = |digits: &str| -> Vec<u8> {
+        let pairs = digits.as_bytes().chunks(2);
+        let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+        pairs.map(|pair| byte(pair).expect("open.py prints hexadecimal")).collect()
+    };
+    let rows = String::from_utf8_lossy(&output.stdout);
+    Ok(rows
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(key, value)| (unhex(key), unhex(value)))
+        .collect())
+}
+
 #[cfg(test)]
 mod tests {
     use partita_compat_rocks::db::write_external_file;

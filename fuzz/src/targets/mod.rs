@@ -13,11 +13,13 @@ pub mod footer;
 pub mod hashes;
 pub mod index_block;
 pub mod log;
+pub mod manifest;
 pub mod options_text;
 pub mod properties;
 pub mod range_deletions;
 pub mod table;
 pub mod table_round_trip;
+pub mod version_edit;
 pub mod write_batch;
 
 /// A fuzz target.
@@ -61,10 +63,12 @@ targets! {
     hashes: 160_000,
     index_block: 160_000,
     log: 8_000,
+    manifest: 16_000,
     options_text: 400_000,
     properties: 80_000,
     range_deletions: 40_000,
     table: 16_000,
     table_round_trip: 16_000,
+    version_edit: 160_000,
     write_batch: 400_000,
 }
