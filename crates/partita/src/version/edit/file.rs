@@ -50,8 +50,9 @@ pub(super) fn decode_from(
     if tag == edit::NEW_FILE_4 {
         while let Some((tag, field)) = custom_field(cursor, number)? {
             if tag == file::MIN_LOG_NUMBER_TO_KEEP {
-                let log = Cursor::new(field).fixed64().ok_or_else(|| malformed(tag, number))?;
-                min_log = Some(log.into());
+                let log = Cursor::new(field).fixed64().map(FileNumber::from);
+                let log = log.filter(|log| *log <= FileNumber::MAX);
+                min_log = Some(log.ok_or_else(|| malformed(tag, number))?);
             } else {
                 set_custom_field(&mut file, tag, field)?;
             }

@@ -289,6 +289,16 @@ fn a_log_number_hidden_in_a_table_is_found_and_written_in_the_first_table_only()
 }
 
 #[test]
+fn a_log_number_hidden_in_a_table_is_no_greater_than_others_may_be() {
+    let hidden = |number: u64| {
+        let field = [&[3, 8][..], &number.to_le_bytes(), &[1]].concat();
+        [&file_record(edit::NEW_FILE_4)[..], &field].concat()
+    };
+    assert!(VersionEdit::decode(&hidden(FileNumber::MAX.get())).is_ok());
+    assert_eq!(refusal(&hidden(FileNumber::MAX.get() + 1)).0, ErrorKind::Corruption);
+}
+
+#[test]
 fn the_obsolete_forms_of_log_edits_have_no_length() {
     let mut record = Vec::new();
     put_varint(&mut record, u64::from(edit::WAL_ADDITION_OBSOLETE));
