@@ -165,7 +165,13 @@ impl<'a> Record<'a> {
                 let (first, second) = field_names(change.shape);
                 [(first, change.first), (second, change.second.unwrap_or_default())]
             }
-            None => [("log data", self.remark().1.unwrap_or_default()), ("", &[])],
+            None => {
+                let name = match self {
+                    Self::Transaction(_) => "transaction id",
+                    _ => "log data",
+                };
+                [(name, self.remark().1.unwrap_or_default()), ("", &[])]
+            }
         }
     }
 

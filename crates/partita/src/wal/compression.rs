@@ -10,6 +10,9 @@ pub(super) const ZSTD_CODE: u32 = 7;
 /// Output is made room for in steps of this, so that memory grows with what is there and not with what is claimed.
 const STEP_BYTES: usize = 64 * 1024;
 
+/// A frame's memory is kept for the next one up to this length: one huge record must not cost memory for ever.
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+
 /// Compresses records.
 pub(super) struct Compressor {
     context: CCtx<'static>,
@@ -25,6 +28,7 @@ impl Compressor {
     /// The frame of a record of these parts. Good until the next call.
     pub(super) fn compress(&mut self, parts: &[&[u8]]) -> Result<&[u8]> {
         self.frame.clear();
+        self.frame.shrink_to(KEPT_BYTES);
         self.context.reset(ResetDirective::SessionOnly).map_err(failed_with)?;
         for part in parts {
             let mut input = InBuffer::around(part);

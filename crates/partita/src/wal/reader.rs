@@ -38,6 +38,9 @@ pub struct LogRecord<'a> {
     pub offset: u64,
 }
 
+/// Memory of a record is kept for the next one up to this length.
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+
 /// Is told of all bytes that are not used.
 type Reporter = Box<dyn FnMut(&Dropped) + Send>;
 
@@ -195,6 +198,7 @@ impl LogReader {
 
     fn assemble(&mut self) -> Result<Step> {
         self.record.clear();
+        self.record.shrink_to(KEPT_BYTES);
         self.partial = None;
         loop {
             let place = self.blocks.next()?;

@@ -10,7 +10,8 @@ use super::format::{BLOCK_BYTES, FragmentType, HEADER_BYTES, RECYCLABLE_HEADER_B
 use super::*;
 use crate::error::{Error, ErrorKind};
 use crate::io::{
-    CallKind, Fault, FaultFileSystem, FileSystem, MemoryFileSystem, SequentialFile, WritableFile,
+    CallKind, Fault, FaultFileSystem, FileSystem, MemoryFileSystem, SequentialFile, Unsynced,
+    WritableFile,
 };
 use crate::options::WalRecoveryMode;
 
@@ -605,5 +606,70 @@ fn fragments_of_a_compressed_record_never_start_at_the_same_place_in_a_row() {
             fragments += 1;
         }
         assert!(fragments > 14, "{fragments}");
+    }
+}
+
+/// The power fails at every call, and leaves something else each time: what was synced is there, and nothing that was not
+/// written is.
+#[test]
+fn a_power_cut_takes_no_record_that_was_synced() {
+    fn history(
+        fs: &dyn FileSystem,
+        options: &LogWriterOptions,
+        synced: &mut usize,
+    ) -> crate::Result<()> {
+        let file = match options.recyclable_as {
+            Some(_) => fs.overwrite(Path::new("old.log"))?,
+            None => fs.create_new(Path::new("old.log"))?,
+        };
+        fs.rename(Path::new("old.log"), Path::new(LOG))?;
+        fs.sync_dir(Path::new("/"))?;
+        let mut writer = LogWriter::new(file, options)?;
+        for number in 0..6 {
+            writer.add_record(&[&numbered(number, 700 * number)])?;
+            if number % 2 == 1 {
+                writer.sync()?;
+                *synced = number + 1;
+            } else {
+                writer.flush()?;
+            }
+        }
+        Ok(())
+    }
+    let records: Vec<Vec<u8>> = (0..6).map(|number| numbered(number, 700 * number)).collect();
+    for options in forms() {
+        for cut in 0.. {
+            let disk = MemoryFileSystem::new();
+            if options.recyclable_as.is_some() {
+                // An obsolete log to write over.
+                let old = LogWriterOptions { recyclable_as: Some(5), ..FRESH };
+                let mut writer =
+                    LogWriter::new(disk.create(Path::new("old.log")).unwrap(), &old).unwrap();
+                for number in 0..9 {
+                    writer.add_record(&[&numbered(number, 900)]).unwrap();
+                }
+                writer.sync().unwrap();
+                disk.sync_dir(Path::new("/")).unwrap();
+            }
+            let fs = FaultFileSystem::new(Arc::new(disk.clone()));
+            fs.fail_from(cut, std::io::ErrorKind::Other);
+            let mut synced = 0;
+            let done = history(&fs, &options, &mut synced).is_ok();
+            for seed in 0..20 {
+                let unsynced = if seed == 0 { Unsynced::Lost } else { Unsynced::Random(seed) };
+                let image = disk.after_crash(unsynced);
+                let Ok(file) = image.open_sequential(Path::new(LOG)) else {
+                    assert_eq!(synced, 0, "the log's name was synced before its records");
+                    continue;
+                };
+                let read = read_file(file, WalRecoveryMode::PointInTime);
+                assert!(read.error.is_none() && read.records.len() >= synced, "{options:?} {cut}");
+                assert!(read.records == records[..read.records.len()], "{options:?} {cut}");
+            }
+            if done {
+                assert_eq!(synced, 6);
+                break;
+            }
+        }
     }
 }
