@@ -71,6 +71,7 @@ smoke_tests! {
     index_block
     log
     manifest
+    options_file
     options_text
     properties
     range_deletions

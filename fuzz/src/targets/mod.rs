@@ -14,6 +14,7 @@ pub mod hashes;
 pub mod index_block;
 pub mod log;
 pub mod manifest;
+pub mod options_file;
 pub mod options_text;
 pub mod properties;
 pub mod range_deletions;
@@ -64,6 +65,7 @@ targets! {
     index_block: 160_000,
     log: 8_000,
     manifest: 16_000,
+    options_file: 4_000,
     options_text: 400_000,
     properties: 80_000,
     range_deletions: 40_000,

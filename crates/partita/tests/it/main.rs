@@ -11,6 +11,7 @@ mod layering;
 mod open_reads;
 mod options_files;
 mod options_reference;
+mod options_round_trip;
 mod pieces;
 mod public_reports;
 mod random_questions;
