@@ -7,11 +7,11 @@ use crate::filter::FilterLevel;
 use crate::key::{BYTEWISE_NAME, PrefixExtractor};
 use crate::util::compression::CompressionType;
 
-const FLUSH: Effect = Effect::Honoured("flush");
-const COMPACTION: Effect = Effect::Honoured("compaction");
-const STALL: Effect = Effect::Honoured("write stalls");
+const FLUSH: Effect = Effect::Awaited("flush");
+const COMPACTION: Effect = Effect::Awaited("compaction");
+const STALL: Effect = Effect::Awaited("write stalls");
 const TABLE: Effect = Effect::Honoured("table");
-const READ: Effect = Effect::Honoured("iterators");
+const READ: Effect = Effect::Awaited("iterators");
 
 /// Nothing acts on it, for that reason.
 const fn no(why: &'static str) -> Effect {
@@ -100,7 +100,7 @@ options! {
         /// Whether tables of the last level get no filter, because what is looked for is there.
         optimize_filters_for_hits: bool = false, rocksdb "false", since "6.2", COMPACTION;
         /// Whether changes of the file layout are checked for consistency.
-        force_consistency_checks: bool = true, rocksdb "true", since "6.2", Effect::Honoured("version");
+        force_consistency_checks: bool = true, rocksdb "true", since "6.2", Effect::Awaited("version");
         /// Whether a table is read back after it was written.
         paranoid_file_checks: bool = false, rocksdb "false", since "6.2", COMPACTION;
         /// Versions of one key that an iterator steps over before it seeks.

@@ -3,7 +3,7 @@ use super::spec::{Effect, Kind, options};
 use super::value::{Given, OptionValue};
 use crate::error::Result;
 
-const PICKER: Effect = Effect::Honoured("compaction");
+const PICKER: Effect = Effect::Awaited("compaction");
 const NO_TEMPERATURE: &str = "files have no temperature here";
 
 options! {

@@ -2,12 +2,13 @@ use super::choice::WalRecoveryMode;
 use super::spec::{Effect, Kind, options};
 use crate::util::compression::CompressionType;
 
-const OPEN: Effect = Effect::Honoured("open");
-const WAL: Effect = Effect::Honoured("wal");
-const WRITE: Effect = Effect::Honoured("write");
-const FLUSH: Effect = Effect::Honoured("flush");
-const COMPACTION: Effect = Effect::Honoured("compaction");
-const MANIFEST: Effect = Effect::Honoured("version");
+const OPEN: Effect = Effect::Awaited("open");
+const RECOVERY: Effect = Effect::Honoured("open");
+const WAL: Effect = Effect::Awaited("wal");
+const WRITE: Effect = Effect::Awaited("write");
+const FLUSH: Effect = Effect::Awaited("flush");
+const COMPACTION: Effect = Effect::Awaited("compaction");
+const MANIFEST: Effect = Effect::Awaited("version");
 
 /// Nothing acts on it, for that reason.
 const fn no(why: &'static str) -> Effect {
@@ -70,9 +71,9 @@ options! {
         /// Bytes of write-ahead logs above which the oldest memtables are flushed; 0: four times the write buffers.
         max_total_wal_size: u64 = 0, rocksdb "0", since "6.2", WAL;
         /// Directory of the write-ahead logs; empty: that of the database.
-        wal_dir: String = String::new(), rocksdb "", since "6.2", WAL;
+        wal_dir: String = String::new(), rocksdb "", since "6.2", RECOVERY;
         /// What recovery does with a damaged log.
-        wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, rocksdb "kPointInTimeRecovery", since "6.2", WAL;
+        wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, rocksdb "kPointInTimeRecovery", since "6.2", RECOVERY;
         /// Seconds for which a log that is no longer needed is kept in `archive/`; 0 for both: deleted at once.
         wal_ttl_seconds as "WAL_ttl_seconds": u64 = 0, rocksdb "0", since "6.2", WAL;
         /// MiB of such logs that are kept.

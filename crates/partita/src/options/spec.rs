@@ -7,7 +7,7 @@
 //!     typed field      default        parser         printer         docs/options.md     `options --effective`
 //! ```
 //!
-//! * A row with a setter and a getter is a typed field of its group: something acts on it.
+//! * A row with a setter and a getter is a typed field of its group: a layer acts on it, or will.
 //! * A row without them is *carried*: its value is checked, kept as text and written back, so that RocksDB finds its own
 //!   settings again; the row says why nothing acts on it.
 //! * A group is a struct with rows: one for each kind of section, and one for each value of the form `{a=1;b=2;}`.
@@ -43,6 +43,8 @@ pub struct OptionSpec {
 pub enum Effect {
     /// The layer of that name acts on it.
     Honoured(&'static str),
+    /// The layer of that name will act on it, and does not yet: its value is checked, kept and written back.
+    Awaited(&'static str),
     /// It is accepted, kept and written back, and nothing acts on it, for that reason.
     NoEffect(&'static str),
     /// It names an object of the running program, which is never made from the file; the reason or the way.
@@ -61,6 +63,7 @@ impl Effect {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Honoured(_) => "honoured",
+            Self::Awaited(_) => "awaited",
             Self::NoEffect(_) => "no effect",
             Self::RuntimeObject(_) => "run-time object",
             Self::Refused { .. } => "refused",
@@ -70,7 +73,10 @@ impl Effect {
     /// By whom, or why not.
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::Honoured(text) | Self::NoEffect(text) | Self::RuntimeObject(text) => text,
+            Self::Honoured(text)
+            | Self::Awaited(text)
+            | Self::NoEffect(text)
+            | Self::RuntimeObject(text) => text,
             Self::Refused { why, .. } => why,
         }
     }
@@ -442,9 +448,10 @@ mod tests {
                 spec.name
             );
             assert!(
-                row.access.is_some() || !matches!(spec.effect, Effect::Honoured(_)),
-                "{} is honoured, but has no field",
-                spec.name
+                row.access.is_some() || !matches!(spec.effect, Effect::Honoured(_) | Effect::Awaited(_)),
+                "{} is {}, but has no field",
+                spec.name,
+                spec.effect.as_str()
             );
         }
     }
