@@ -25,7 +25,7 @@ options! {
         zstd_max_train_bytes: usize = 0, rocksdb "0", since "6.11", TABLE;
         /// A block is stored compressed if that takes at most this many bytes for 1,024. Default 896: a saving of an
         /// eighth. 1 to 1,024.
-        max_compressed_bytes_per_kb: u32 = 896, rocksdb "896", in 0 to u32::MAX, since "8.10", TABLE;
+        max_compressed_bytes_per_kb: u32 = 896, rocksdb "896", in 1 to 1024, since "8.10", TABLE;
     }
     beside {
         /// The algorithm. Default LZ4: cheapest to decompress. RocksDB: `compression`, default Snappy, from 11.5 LZ4.

@@ -221,7 +221,7 @@ mod tests {
         for (text, quoted, expected) in [
             ("blok_size=1", "\"blok_size\"", "unknown"),
             ("block_size", "\"block_size\"", "block_size=VALUE"),
-            ("block_size=64Q", "\"64Q\"", "a number from 0 to 18446744073709551615"),
+            ("block_size=64Q", "\"64Q\"", "a number from 1 to 4294967295"),
             ("format_version=new", "\"new\"", "a number from 0 to 4294967295"),
             ("data_block_hash_table_util_ratio=x", "\"x\"", "a number such as 0.75"),
             ("checksum=kMD5", "\"kMD5\"", "kNoChecksum, kCRC32c, kxxHash, kxxHash64, kXXH3"),

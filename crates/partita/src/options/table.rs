@@ -46,12 +46,12 @@ options! {
         /// Bytes at which a data block is closed, before compression. Default 4,096: a point read fetches and
         /// decompresses no more than it must. Larger blocks compress better and need fewer index entries. 1 byte to
         /// 4 GiB.
-        block_size: usize = 4096, rocksdb "4096", since "6.2", TABLE;
+        block_size: usize = 4096, rocksdb "4096", in 1 to u32::MAX, since "6.2", TABLE;
         /// A block is closed early if it is within this share of its size, in percent, and the next entry would not
         /// fit. Default 10; 0 closes blocks only when they are full. 0 to 100.
-        block_size_deviation: u32 = 10, rocksdb "10", since "6.2", TABLE;
+        block_size_deviation: u32 = 10, rocksdb "10", in 0 to 100, since "6.2", TABLE;
         /// Entries of a data block between two keys stored whole. Default 16. At least 1.
-        block_restart_interval: usize = 16, rocksdb "16", since "6.2", TABLE;
+        block_restart_interval: usize = 16, rocksdb "16", in 1 to i32::MAX, since "6.2", TABLE;
         /// Whether a key in a data block leaves out what it shares with the one before. Default true.
         use_delta_encoding: bool = true, rocksdb "true", since "9.8", TABLE;
         /// Whether data blocks hold all keys before all values. Default false: only RocksDB 11.0 and later reads it,
@@ -73,11 +73,11 @@ options! {
         /// version 4) an index of 16-byte keys takes under half of what 1 takes, and so twice as much of it stays in
         /// memory, while a search steps over 4 entries on average. RocksDB: 1. At least 1; the hash index needs 1.
         index_block_restart_interval: usize = 8, rocksdb "1" because "an index takes less than half the memory",
-            since "6.2", TABLE;
+            in 1 to i32::MAX, since "6.2", TABLE;
         /// How index keys are shortened. Default separators.
         index_shortening: IndexShortening = IndexShortening::Separators, rocksdb "kShortenSeparators", since "6.2", TABLE;
         /// Bytes at which a partition of the index or the filter is closed. Default 4,096. 1 byte to 4 GiB.
-        metadata_block_size: usize = 4096, rocksdb "4096", since "6.2", TABLE;
+        metadata_block_size: usize = 4096, rocksdb "4096", in 1 to u32::MAX, since "6.2", TABLE;
         /// Whether index blocks are compressed like data blocks. Default true.
         enable_index_compression: bool = true, rocksdb "true", since "6.2", TABLE;
         /// Whether the filter holds whole keys. Default true; false leaves only prefixes.

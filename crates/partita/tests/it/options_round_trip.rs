@@ -24,6 +24,17 @@ fn value_of(spec: &'static OptionSpec) -> BoxedStrategy<String> {
         "prefix_extractor" => select(vec!["nullptr", "fixed:8", "capped:3", "rocksdb.Noop"])
             .prop_map(str::to_owned)
             .boxed(),
+        // Alone they are numbers like others; which of these a table takes is for `TableOptions::validate`.
+        "format_version" => (2..=7u32).prop_map(|version| version.to_string()).boxed(),
+        "super_block_alignment_size" => {
+            select(vec!["0", "4096", "2097152"]).prop_map(str::to_owned).boxed()
+        }
+        "super_block_alignment_space_overhead_ratio" => {
+            prop_oneof![Just(0), 4..4096u32].prop_map(|ratio| ratio.to_string()).boxed()
+        }
+        "data_block_hash_table_util_ratio" => {
+            (1..4000u32).prop_map(|n| format!("{}", f64::from(n) / 1000.0)).boxed()
+        }
         "compression_opts" | "bottommost_compression_opts" => (0..20, 0..9000, any::<bool>())
             .prop_map(|(level, dict, enabled)| {
                 format!("{{level={level};max_dict_bytes={dict};enabled={enabled};}}")
