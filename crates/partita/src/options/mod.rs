@@ -8,7 +8,7 @@
 //! | `value`, `nested`, `choice` | values as text |
 //! | `parse` | option strings |
 //! | `judge` | what is senseless together |
-//! | [`file`] | options files: read, judged, written |
+//! | [`file`](mod@file) | options files: read, judged, written |
 
 mod carried;
 mod choice;
