@@ -10,8 +10,8 @@ use crate::error::Result;
 ///
 /// * Any thread may call any method at any time.
 /// * Errors name the path and what was tried. That a path does not exist is told by
-///   [`Error::is_not_found`](crate::Error::is_not_found), of `create_new` and `hard_link` that it exists already by
-///   [`Error::is_already_there`](crate::Error::is_already_there).
+///   [`Error::is_not_found`](crate::error::Error::is_not_found), of `create_new` and `hard_link` that it exists already by
+///   [`Error::is_already_there`](crate::error::Error::is_already_there).
 /// * Creation, renaming, linking and removal survive a power cut after [`FileSystem::sync_dir`] of the directory (of both
 ///   directories, where a file moves).
 ///

@@ -448,7 +448,8 @@ mod tests {
                 spec.name
             );
             assert!(
-                row.access.is_some() || !matches!(spec.effect, Effect::Honoured(_) | Effect::Awaited(_)),
+                row.access.is_some()
+                    || !matches!(spec.effect, Effect::Honoured(_) | Effect::Awaited(_)),
                 "{} is {}, but has no field",
                 spec.name,
                 spec.effect.as_str()

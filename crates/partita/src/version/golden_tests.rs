@@ -30,7 +30,7 @@ fn disk() -> Arc<dyn FileSystem> {
     Arc::new(DiskFileSystem)
 }
 
-fn recover(db: &GoldenDb) -> crate::Result<VersionSet> {
+fn recover(db: &GoldenDb) -> crate::error::Result<VersionSet> {
     VersionSet::recover(disk(), &db.path(), VersionSetOptions::default())
 }
 

@@ -25,18 +25,18 @@ fn new_disk() -> MemoryFileSystem {
 fn create(
     fs: &(impl FileSystem + Clone + 'static),
     options: VersionSetOptions,
-) -> crate::Result<VersionSet> {
+) -> crate::error::Result<VersionSet> {
     VersionSet::create_new(Arc::new(fs.clone()), Path::new(DB), KeyOrder::Bytewise, ID, options)
 }
 
-fn recover(fs: &(impl FileSystem + Clone + 'static)) -> crate::Result<VersionSet> {
+fn recover(fs: &(impl FileSystem + Clone + 'static)) -> crate::error::Result<VersionSet> {
     recover_with(fs, VersionSetOptions::default())
 }
 
 fn recover_with(
     fs: &(impl FileSystem + Clone + 'static),
     options: VersionSetOptions,
-) -> crate::Result<VersionSet> {
+) -> crate::error::Result<VersionSet> {
     VersionSet::recover(Arc::new(fs.clone()), Path::new(DB), options)
 }
 
@@ -325,7 +325,7 @@ fn a_scan_of_the_directory_tells_what_nobody_needs() {
 }
 
 /// Three edits of two families and a switch of the manifest in between: what crash tests cut.
-fn history(fs: &FaultFileSystem, reached: &mut Vec<State>) -> crate::Result<()> {
+fn history(fs: &FaultFileSystem, reached: &mut Vec<State>) -> crate::error::Result<()> {
     let set = recover(fs)?;
     reached.push(state(&set));
     let more = set.create_family("more", KeyOrder::Bytewise, 1.into())?;
@@ -499,7 +499,7 @@ fn grouped(remaining: u32, edit: VersionEdit) -> VersionEdit {
     VersionEdit { atomic_group_remaining: Some(remaining), ..edit }
 }
 
-fn recover_edits(edits: &[VersionEdit]) -> crate::Result<VersionSet> {
+fn recover_edits(edits: &[VersionEdit]) -> crate::error::Result<VersionSet> {
     let records: Vec<Vec<u8>> = edits.iter().map(VersionEdit::encode).collect();
     recover(&hand_made(&records))
 }

@@ -63,7 +63,7 @@ impl Tables {
     }
 }
 
-fn get(cache: &TableCache, file: &Arc<TableFile>) -> crate::Result<()> {
+fn get(cache: &TableCache, file: &Arc<TableFile>) -> crate::error::Result<()> {
     cache.get(file, 1, &mut ReadContext::default()).map(|_| ())
 }
 

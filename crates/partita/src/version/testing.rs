@@ -39,12 +39,12 @@ pub(super) fn deletes(files: impl IntoIterator<Item = (u32, u64)>) -> VersionEdi
 }
 
 /// The version after `edits`, from nothing.
-pub(super) fn version(order: KeyOrder, edits: &[VersionEdit]) -> crate::Result<Version> {
+pub(super) fn version(order: KeyOrder, edits: &[VersionEdit]) -> crate::error::Result<Version> {
     after(&Arc::new(Version::empty(order, 7)), edits)
 }
 
 /// The version after `base` and `edits`.
-pub(super) fn after(base: &Arc<Version>, edits: &[VersionEdit]) -> crate::Result<Version> {
+pub(super) fn after(base: &Arc<Version>, edits: &[VersionEdit]) -> crate::error::Result<Version> {
     let mut builder = VersionBuilder::new(Arc::clone(base));
     for edit in edits {
         builder.apply(edit)?;

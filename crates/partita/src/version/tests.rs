@@ -182,7 +182,7 @@ fn what_does_not_fit_is_damage_that_names_table_and_level() {
         assert!(message.contains(expected), "{message:?} should say {expected:?}");
     }
     let deep = adds([(64, file(9, b"a", b"b"))]);
-    assert_eq!(after(&base, &[deep]).unwrap_err().kind(), crate::ErrorKind::NotSupported);
+    assert_eq!(after(&base, &[deep]).unwrap_err().kind(), crate::error::ErrorKind::NotSupported);
 }
 
 #[test]

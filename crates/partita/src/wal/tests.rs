@@ -617,7 +617,7 @@ fn a_power_cut_takes_no_record_that_was_synced() {
         fs: &dyn FileSystem,
         options: &LogWriterOptions,
         synced: &mut usize,
-    ) -> crate::Result<()> {
+    ) -> crate::error::Result<()> {
         let file = match options.recyclable_as {
             Some(_) => fs.overwrite(Path::new("old.log"))?,
             None => fs.create_new(Path::new("old.log"))?,

@@ -24,6 +24,7 @@ const LAYERS: &[&[&str]] = &[
 const UNSAFE_HOMES: &[&str] = &[
     "cache/entry.rs",
     "cache/epoch/shared.rs",
+    "cache/loom_models.rs",
     "filter/bloom/",
     "filter/lines.rs",
     "filter/ribbon/",
