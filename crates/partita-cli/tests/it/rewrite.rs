@@ -185,7 +185,7 @@ fn what_cannot_be_done_is_refused_by_name_and_leaves_nothing() {
         ("blok_size=1", "blok_size"),
         ("index_type=kBinarySearch", "set partition_filters=false for a full filter"),
         ("format_version=99", "format_version"),
-        ("block_size=64K", "a number of bytes such as 65536"),
+        ("block_size=64Q", "a number from 1 to 4294967295"),
         ("compression=kZSTD;compression_opts={level=99}", "level = 99 with zstd"),
     ] {
         let run = rewrite(options, &table.path(), &to);
