@@ -9,7 +9,7 @@
 //! * Fields may come in any order; [`VersionEdit::encode_to`] writes them in RocksDB's, so that what RocksDB wrote comes
 //!   back byte by byte.
 //! * A field that we do not know is kept and written again if it may be skipped, and refused by its number if not. The
-//!   same holds for the custom fields of tables ([`FileMeta`](super::FileMeta)) and blob files.
+//!   same holds for the custom fields of tables ([`FileMeta`]) and blob files.
 //! * Every byte may be wrong: bounds are checked, and no memory is taken that the record's length does not justify.
 //! * All tags, with the versions that write them: `docs/format/manifest.md`.
 
