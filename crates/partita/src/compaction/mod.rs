@@ -11,3 +11,6 @@ mod picker;
 mod stripes;
 mod survivors;
 mod targets;
+
+pub(crate) use stripes::Stripes;
+pub(crate) use survivors::{Rules, Surroundings, Survivors};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::family::FamilyState;
 use crate::batch::{BatchReader, Record, TransactionMark};
 use crate::error::{Error, Result};
-use crate::key::{SeqNo, ValueType};
+use crate::key::{Excerpt, SeqNo, ValueType};
 use crate::memtable::{InsertHint, MemTable};
 
 /// Where records of a family go.
@@ -52,6 +53,36 @@ pub(super) struct Hints(BTreeMap<u32, InsertHint>);
 impl Hints {
     fn of(&mut self, family: u32) -> &mut InsertHint {
         self.0.entry(family).or_default()
+    }
+}
+
+/// Refuses a record that could not be inserted.
+///
+/// * `family`: the family of this number.
+pub(super) fn check<'f>(
+    record: &Record<'_>,
+    family: impl FnOnce(u32) -> Option<&'f FamilyState>,
+) -> Result<()> {
+    let Some((id, change)) = change_of(record)? else { return Ok(()) };
+    let family = family(id).ok_or_else(|| {
+        Error::invalid_argument(format!("column family {id} was dropped or never was"))
+    })?;
+    let name = family.family.name();
+    match change {
+        Change::Range(begin, end) if family.family.key_order().compare(begin, end).is_gt() => {
+            Err(Error::invalid_argument(format!(
+                "range deletion from {} to {}: the end sorts before the beginning",
+                Excerpt(begin),
+                Excerpt(end)
+            )))
+        }
+        Change::Point(ValueType::Merge, ..) if family.merge_operator.is_none() => {
+            Err(Error::invalid_argument(format!("column family {name:?} has no merge operator")))
+        }
+        Change::Point(ValueType::BlobIndex, ..) => {
+            Err(Error::not_supported("write batch with a reference to a blob file"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Db, FamilyConfig, open};
+use super::{Db, FamilyConfig, open, open_write};
 use crate::cache::Cache;
 use crate::error::Result;
-use crate::io::{DiskFileSystem, FileSystem};
+use crate::io::{Clock, DiskFileSystem, FileSystem, Scheduler, SystemClock};
 use crate::key::Comparator;
 use crate::merge::MergeOperator;
 use crate::options::DbOptions;
@@ -29,6 +29,8 @@ pub struct DbBuilder {
     pub(super) families: BTreeMap<String, FamilyConfig>,
     pub(super) comparators: Vec<Arc<dyn Comparator>>,
     pub(super) merge_operators: Vec<Arc<dyn MergeOperator>>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) scheduler: Option<Arc<dyn Scheduler>>,
 }
 
 impl DbBuilder {
@@ -45,6 +47,8 @@ impl DbBuilder {
             families: BTreeMap::new(),
             comparators: Vec::new(),
             merge_operators: Vec::new(),
+            clock: Arc::new(SystemClock),
+            scheduler: None,
         }
     }
 
@@ -90,6 +94,38 @@ impl DbBuilder {
     pub fn merge_operator(mut self, operator: Arc<dyn MergeOperator>) -> Self {
         self.merge_operators.push(operator);
         self
+    }
+
+    /// Who runs background work; may be shared with other databases. Default: threads of its own.
+    #[must_use]
+    pub fn scheduler(mut self, scheduler: Arc<dyn Scheduler>) -> Self {
+        self.scheduler = Some(scheduler);
+        self
+    }
+
+    /// The clock whose time is noted in tables. Default: the system's.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens the database to be written and read. RocksDB can open it again afterwards.
+    ///
+    /// * The options' `create_if_missing`, `error_if_exists` and `create_missing_column_families` count as they are given
+    ///   here; an options file in the directory does not speak for them.
+    /// * All column families are opened, those that are not named here, too.
+    /// * What the logs hold is written into tables of level 0 (with `avoid_flush_during_recovery` it stays in memory), a new
+    ///   log, a new manifest and a new options file are begun, and files that the database does not need are removed;
+    ///   names that are not a database's are left alone.
+    /// * **There are no compactions yet.** Every flush adds a table to level 0, where each is asked by reads on its own: so
+    ///   reads get slower the more is written, and what is deleted keeps its space. RocksDB compacts the directory when
+    ///   it opens it. Also missing yet: recycling and archiving of logs, and slowing writes down by the number of tables.
+    /// * Errors: `InvalidArgument` if there is a database and should not be, or the other way round; `Busy` if somebody
+    ///   else has it open; and those of [`DbBuilder::open_read_only`]. What is refused is refused before anything is
+    ///   changed in the directory, but for the file LOCK.
+    pub fn open(&self) -> Result<Db> {
+        open_write::open(self)
     }
 
     /// Opens the database to be read, as it is now, together with what its logs hold.

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::family::{ColumnFamily, FamilyState};
 use super::read_view::ReadView;
+use super::snapshot::Snapshot;
 use super::source::{Gather, ViewIterator};
 use crate::error::Result;
 use crate::iter::{Bounds, Skipped, VisibleIterator, VisibleOptions};
@@ -18,6 +19,8 @@ pub struct IterOptions {
     /// Only keys with the same prefix as the target of the last seek, if the column family has a prefix extractor and
     /// the target has a prefix. Default: all keys, in total order.
     pub same_prefix: bool,
+    /// The moment at which it looks. Default: now.
+    pub snapshot: Option<Snapshot>,
 }
 
 /// A walk over the keys of a column family, as they were when it was made.

@@ -2,12 +2,18 @@
 //!
 //! ```text
 //! DbBuilder ---> Db ---> get              get.rs        memtables, then the tables that may hold the key
-//!                    \-> iter             iterator.rs   source.rs merges memtables, tables and levels
+//!                    |-> iter             iterator.rs   source.rs merges memtables, tables and levels
+//!                    |-> put, write       write.rs      commit.rs: log, memtables, then readers see it
+//!                    \-> flush            flush.rs      level0.rs: frozen memtables become a table
 //! ```
 //!
 //! | file | holds |
 //! |---|---|
-//! | `builder.rs`, `open.rs` | how a database is opened |
+//! | `builder.rs`, `open.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
+//! | `writer.rs`, `commit.rs`, `write.rs`, `log.rs` | what writing needs; the way of a batch |
+//! | `memtables.rs`, `flush.rs`, `level0.rs` | memtables frozen and flushed |
+//! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
+//! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `recover.rs`, `apply.rs` | from logs and batches to memtables |
 //! | `family.rs`, `read_view.rs` | what a column family has in memory |
 //! | `get.rs`, `value.rs` | point lookups |
@@ -15,46 +21,81 @@
 
 mod apply;
 mod builder;
+mod close;
+mod column_families;
+mod commit;
 mod family;
+mod flush;
 mod get;
+mod housekeeping;
+mod identity;
 mod iterator;
+mod level0;
 mod level_run;
+mod log;
+mod memtables;
 mod open;
+mod open_write;
 mod read_view;
 mod recover;
+mod snapshot;
 mod source;
 #[cfg(test)]
 mod tests;
 mod value;
+mod write;
+#[cfg(test)]
+mod write_tests;
+mod writer;
 
 pub use builder::DbBuilder;
 pub use family::{ColumnFamily, FamilyConfig};
 pub use iterator::{DbIterator, IterOptions};
 pub use recover::LostLogBytes;
+pub use snapshot::Snapshot;
 pub use value::PinnedValue;
+pub use write::WriteOptions;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+use arc_swap::ArcSwap;
+
+use close::Opened;
+use snapshot::SnapshotList;
+use writer::Writer;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
+use crate::io::FileSystem;
 use crate::key::{LookupKey, SeqNo};
 use crate::options::DbOptions;
 use crate::table::ReadContext;
-use crate::version::{DEFAULT_FAMILY, VersionSet};
+use crate::version::{DEFAULT_FAMILY, OpenTables, VersionSet};
 
 /// An open database. Cheap to clone; all clones are the same database, and any number of threads may use it at once.
+///
+/// It is closed when the last clone goes; [`Db::close`] does it sooner, and says whether that went well.
 #[derive(Clone)]
-pub struct Db(Arc<DbInner>);
+pub struct Db(Arc<Opened>);
 
 struct DbInner {
     versions: VersionSet,
     options: DbOptions,
     cache: Cache,
-    families: BTreeMap<u32, ColumnFamily>,
+    families: ArcSwap<BTreeMap<u32, ColumnFamily>>,
     lost_log_bytes: Vec<LostLogBytes>,
+    fs: Arc<dyn FileSystem>,
+    /// How it was opened, for families that are created later.
+    builder: DbBuilder,
+    open_tables: Arc<OpenTables>,
+    snapshots: Arc<SnapshotList>,
+    /// `None`: opened to be read.
+    writer: Option<Writer>,
+    /// Itself, for background jobs.
+    this: Weak<DbInner>,
 }
 
 impl Db {
@@ -92,12 +133,47 @@ impl Db {
     pub fn iter_cf(&self, family: &ColumnFamily, options: IterOptions) -> Result<DbIterator> {
         // The view first: a later one may lack versions that only an earlier reader sees.
         let view = family.0.view.load_full();
-        DbIterator::new(family, view, self.visible_seqno(), options)
+        let seqno = options.snapshot.as_ref().map_or_else(|| self.visible_seqno(), Snapshot::seqno);
+        DbIterator::new(family, view, seqno, options)
+    }
+
+    /// The value of a key as it was when a snapshot was taken.
+    pub fn get_at(
+        &self,
+        snapshot: &Snapshot,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<PinnedValue>> {
+        let view = family.0.view.load();
+        let key = LookupKey::new(key, snapshot.seqno());
+        get::get(&family.0, &view, &key, &mut ReadContext::default())
+    }
+
+    /// This moment, to be read at later: [`Db::get_at`], [`IterOptions::snapshot`].
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::DbBuilder;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// db.put(b"apple", b"red")?;
+    /// let snapshot = db.snapshot();
+    /// db.put(b"apple", b"green")?;
+    /// db.flush()?;
+    /// assert_eq!(db.get_at(&snapshot, &db.default_family(), b"apple")?.unwrap(), b"red");
+    /// assert_eq!(db.get(b"apple")?.unwrap(), b"green");
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Snapshot {
+        self.inner().snapshots.take(|| self.visible_seqno())
     }
 
     /// The column family that every database has.
     pub fn default_family(&self) -> ColumnFamily {
-        match self.0.families.get(&DEFAULT_FAMILY) {
+        match self.inner().families.load().get(&DEFAULT_FAMILY) {
             Some(family) => family.clone(),
             None => unreachable!("the manifest was refused without it"),
         }
@@ -105,9 +181,10 @@ impl Db {
 
     /// The column family of this name.
     pub fn family(&self, name: &str) -> Result<ColumnFamily> {
-        let found = self.0.families.values().find(|family| family.name() == name);
+        let families = self.inner().families.load();
+        let found = families.values().find(|family| family.name() == name);
         found.cloned().ok_or_else(|| {
-            let names: Vec<&str> = self.0.families.values().map(ColumnFamily::name).collect();
+            let names: Vec<&str> = families.values().map(ColumnFamily::name).collect();
             Error::invalid_argument(format!("no column family {name:?}; there are {names:?}"))
                 .in_file(self.dir())
         })
@@ -115,32 +192,32 @@ impl Db {
 
     /// All column families, by number.
     pub fn families(&self) -> Vec<ColumnFamily> {
-        self.0.families.values().cloned().collect()
+        self.inner().families.load().values().cloned().collect()
     }
 
     /// The directory.
     pub fn dir(&self) -> &Path {
-        self.0.versions.dir()
+        self.inner().versions.dir()
     }
 
     /// The options that it was opened with.
     pub fn options(&self) -> &DbOptions {
-        &self.0.options
+        &self.inner().options
     }
 
     /// The budget that its memory is charged to.
     pub fn cache(&self) -> &Cache {
-        &self.0.cache
+        &self.inner().cache
     }
 
     /// Bytes of logs that recovery did not use, as the recovery mode allows.
     pub fn lost_log_bytes(&self) -> &[LostLogBytes] {
-        &self.0.lost_log_bytes
+        &self.inner().lost_log_bytes
     }
 
     /// The sequence number of the last write that readers see.
     pub fn visible_seqno(&self) -> SeqNo {
-        self.0.versions.last_sequence()
+        self.inner().versions.last_sequence()
     }
 }
 

@@ -8,23 +8,26 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
 use super::family::FamilyState;
+use super::memtables::new_memtable;
 use super::read_view::ReadView;
 use super::recover::{Recovered, Recovering, logs_from, replay};
 use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::memtable::{MemTable, MemTableOptions, MemoryCharge};
+use crate::key::KeyOrder;
 use crate::merge::{MergeOperator, builtin};
 use crate::options::file::{self, Mode, OptionsFile};
-use crate::options::{ColumnFamilyOptions, DbOptions};
+use crate::options::{ColumnFamilyOptions, DbOptions, ObjectName};
 use crate::table::ReaderOptions;
-use crate::version::{Family, FileName, OpenTables, TableCache, VersionSet, VersionSetOptions};
+use crate::version::{
+    Family, FileName, FileNumber, OpenTables, TableCache, VersionSet, VersionSetOptions,
+};
 
 pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
     let versions = VersionSet::recover(
@@ -37,28 +40,59 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
         },
     )?;
     let stored = stored_options(builder)?;
-    let options = builder.options.clone().or_else(|| Some(stored.as_ref()?.db.clone()));
-    let options = options.unwrap_or_default();
+    let options = database_options(builder, stored.as_ref());
     let cache = builder.cache.clone().unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT));
     let open_tables = Arc::new(OpenTables::new(usize::try_from(options.max_open_files).ok()));
+    let families = open_families(builder, stored.as_ref(), &cache, &open_tables, &versions)?;
+    let wal_dir = wal_dir(builder, &options)?;
+    let logs = logs_from(&*builder.fs, &wal_dir, versions.min_log_number_to_keep())?;
+    let recovered = recover_logs(builder, &options, &wal_dir, &logs, &versions, &families)?;
+    versions.raise_last_sequence(recovered.last_sequence);
+    Ok(Db::new(Arc::new_cyclic(|this| DbInner {
+        versions,
+        options,
+        cache,
+        families: ArcSwap::from_pointee(families),
+        lost_log_bytes: recovered.lost,
+        fs: Arc::clone(&builder.fs),
+        builder: builder.clone(),
+        open_tables,
+        snapshots: Arc::default(),
+        writer: None,
+        this: this.clone(),
+    })))
+}
 
+/// The database's options: the caller's, or else those of the directory.
+pub(super) fn database_options(builder: &DbBuilder, stored: Option<&OptionsFile>) -> DbOptions {
+    let options = builder.options.clone().or_else(|| Some(stored?.db.clone()));
+    options.unwrap_or_default()
+}
+
+/// All families of the manifest, none of which is changed by that.
+pub(super) fn open_families(
+    builder: &DbBuilder,
+    stored: Option<&OptionsFile>,
+    cache: &Cache,
+    open_tables: &Arc<OpenTables>,
+    versions: &VersionSet,
+) -> Result<BTreeMap<u32, ColumnFamily>> {
     let mut families = BTreeMap::new();
     for family in versions.families() {
         refuse_unsupported(&family).map_err(|error| error.in_file(&builder.dir))?;
-        let config = config_of(builder, stored.as_ref(), &family)?;
-        let state = family_state(builder, &cache, &open_tables, family, config)?;
+        let config = config_of(builder, stored, &family)?;
+        let log = family.log_number();
+        let state = family_state(builder, cache, open_tables, family, config, log)?;
         families.insert(state.family.id(), ColumnFamily(Arc::new(state)));
     }
-    let recovered = recover_logs(builder, &options, &versions, &families)?;
-    versions.raise_last_sequence(recovered.last_sequence);
-    Ok(Db(Arc::new(DbInner { versions, options, cache, families, lost_log_bytes: recovered.lost })))
+    Ok(families)
 }
 
 /// The directory's newest OPTIONS file, if it has one.
 ///
 /// What cannot be made out of it is passed over, as RocksDB does that reads a newer version's file: it is for the caller
 /// to say what matters, and for `partita db options` to tell.
-fn stored_options(builder: &DbBuilder) -> Result<Option<OptionsFile>> {
+pub(super) fn stored_options(builder: &DbBuilder) -> Result<Option<OptionsFile>> {
     let names = builder.fs.list(&builder.dir)?;
     let names = names.iter().filter_map(|name| name.to_str());
     let Some(number) = file::newest(names) else { return Ok(None) };
@@ -69,17 +103,49 @@ fn stored_options(builder: &DbBuilder) -> Result<Option<OptionsFile>> {
 /// A family's configuration, with what the caller left open filled in.
 fn config_of(builder: &DbBuilder, stored: Option<&OptionsFile>, family: &Family) -> Result<Filled> {
     let given = builder.families.get(family.name()).cloned().unwrap_or_default();
+    let mut filled = configure(builder, stored, family.name(), given)?;
+    // The order in which its tables are sorted holds, whatever else is said.
+    filled.options.comparator = ObjectName::new(family.key_order().name());
+    Ok(filled)
+}
+
+/// The same for a family that may not be there yet.
+pub(super) fn configure(
+    builder: &DbBuilder,
+    stored: Option<&OptionsFile>,
+    name: &str,
+    given: FamilyConfig,
+) -> Result<Filled> {
     let FamilyConfig { options, merge_operator, compaction_filter: _ } = given;
-    let options = options.or_else(|| stored?.family(family.name()).cloned()).unwrap_or_default();
+    let mut options = options.or_else(|| stored?.family(name).cloned()).unwrap_or_default();
     let merge_operator = match merge_operator {
-        Some(operator) => Some(operator),
-        None => named_operator(builder, &options, family.name())?,
+        Some(operator) => {
+            if options.merge_operator.id() != Some(operator.name()) {
+                options.merge_operator = ObjectName::new(operator.name());
+            }
+            Some(operator)
+        }
+        None => named_operator(builder, &options, name)?,
     };
     Ok(Filled { options, merge_operator })
 }
 
-struct Filled {
-    options: ColumnFamilyOptions,
+/// The order that a new family's options name.
+pub(super) fn order_named(builder: &DbBuilder, options: &ColumnFamilyOptions) -> Result<KeyOrder> {
+    let Some(name) = options.comparator.id() else { return Ok(KeyOrder::Bytewise) };
+    if let Some(order) = KeyOrder::builtin(name) {
+        return Ok(order);
+    }
+    let registered = builder.comparators.iter().find(|comparator| comparator.name() == name);
+    registered.cloned().map(KeyOrder::Custom).ok_or_else(|| {
+        let message = format!("comparator {name:?} is neither built in nor registered");
+        Error::not_supported(message).in_file(&builder.dir)
+    })
+}
+
+/// What a column family is opened with, all filled in.
+pub(super) struct Filled {
+    pub(super) options: ColumnFamilyOptions,
     merge_operator: Option<Arc<dyn MergeOperator>>,
 }
 
@@ -113,12 +179,16 @@ fn refuse_unsupported(family: &Family) -> Result<()> {
     Ok(())
 }
 
-fn family_state(
+/// A family with an empty memtable.
+///
+/// * `log`: where the memtable's first entries will be, or are.
+pub(super) fn family_state(
     builder: &DbBuilder,
     cache: &Cache,
     open_tables: &Arc<OpenTables>,
     family: Arc<Family>,
     config: Filled,
+    log: FileNumber,
 ) -> Result<FamilyState> {
     let Filled { options, merge_operator } = config;
     let reader_options = ReaderOptions {
@@ -134,22 +204,19 @@ fn family_state(
         family.key_order().name(),
         Arc::clone(open_tables),
     );
-    let memtable = MemTable::new(MemTableOptions {
-        order: family.key_order().clone(),
-        charge: Some(MemoryCharge::to_cache(cache)),
-        ..MemTableOptions::default()
-    })?;
     let view = ReadView {
-        memtable: Arc::new(memtable),
+        memtable: new_memtable(cache, family.key_order(), log)?,
         frozen: Box::default(),
         version: family.current(),
     };
     Ok(FamilyState { family, options, merge_operator, tables, view: ArcSwap::from_pointee(view) })
 }
 
-fn recover_logs(
+pub(super) fn recover_logs(
     builder: &DbBuilder,
     options: &DbOptions,
+    wal_dir: &Path,
+    logs: &[FileNumber],
     versions: &VersionSet,
     families: &BTreeMap<u32, ColumnFamily>,
 ) -> Result<Recovered> {
@@ -166,10 +233,8 @@ fn recover_logs(
             (*id, recovering)
         })
         .collect();
-    let wal_dir = wal_dir(builder, options)?;
-    let logs = logs_from(&*builder.fs, &wal_dir, versions.min_log_number_to_keep())?;
     let mode = options.wal_recovery_mode;
-    replay(&*builder.fs, &wal_dir, &logs, mode, &recovering, versions.last_sequence())
+    replay(&*builder.fs, wal_dir, logs, mode, &recovering, versions.last_sequence())
 }
 
 /// Where the logs are. A directory that was copied may still name its old place (RocksDB 6 names the database's own): if

@@ -1,0 +1,72 @@
+//! Column families created and dropped while the database is open.
+
+use std::sync::Arc;
+
+use super::commit::lock;
+use super::open::{configure, family_state, order_named};
+use super::{ColumnFamily, Db, FamilyConfig};
+use crate::error::Result;
+
+impl Db {
+    /// Creates a column family.
+    ///
+    /// * Errors: `InvalidArgument` if there is one of that name; `NotSupported` for a comparator or merge operator that the
+    ///   options name and nobody registered; `Io`, `NoSpace`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::{DbBuilder, FamilyConfig};
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// let ledger = db.create_family("ledger", FamilyConfig::default())?;
+    /// db.put_cf(&ledger, b"1", b"entry")?;
+    /// assert_eq!(db.get(b"1")?, None);
+    /// db.drop_family(&ledger)?;
+    /// assert!(db.family("ledger").is_err());
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    pub fn create_family(&self, name: &str, config: FamilyConfig) -> Result<ColumnFamily> {
+        let inner = self.inner();
+        let writer = self.writer()?;
+        let builder = &inner.builder;
+        let filled = configure(builder, None, name, config)?;
+        let order = order_named(builder, &filled.options)?;
+        let family = writer.queue.exclusive(|| -> Result<ColumnFamily> {
+            writer.check()?;
+            let log = lock(&writer.logs).current;
+            let family = inner.versions.create_family(name, order, log)?;
+            let state =
+                family_state(builder, &inner.cache, &inner.open_tables, family, filled, log)?;
+            let family = ColumnFamily(Arc::new(state));
+            let mut families = (**inner.families.load()).clone();
+            families.insert(family.id(), family.clone());
+            inner.families.store(Arc::new(families));
+            Ok(family)
+        })?;
+        inner.store_options()?;
+        Ok(family)
+    }
+
+    /// Drops a column family with all that is in it. Who holds it can read on; writes to it are refused.
+    ///
+    /// * Errors: `InvalidArgument` for the default one, and for one that was dropped already; `Io`, `NoSpace`.
+    pub fn drop_family(&self, family: &ColumnFamily) -> Result<()> {
+        let inner = self.inner();
+        let writer = self.writer()?;
+        writer.queue.exclusive(|| -> Result<()> {
+            writer.check()?;
+            inner.versions.drop_family(family.id())?;
+            let mut families = (**inner.families.load()).clone();
+            families.remove(&family.id());
+            inner.families.store(Arc::new(families));
+            Ok(())
+        })?;
+        let _views = writer.views();
+        writer.flushed.notify_all();
+        drop(_views);
+        inner.store_options()
+    }
+}

@@ -1,0 +1,483 @@
+//! The commit queue: one writer at a time leads, and takes those who wait behind it along.
+//!
+//! ```text
+//! queue    | leader | member | member | next leader | …
+//!          |<------- a group ------->|
+//!
+//! leader   make room -> gather -> log: one record, one sync -> insert -> publish -> tell the members
+//! members                                                      insert (their own, if the group is large)
+//! ```
+//!
+//! 1. Who stands at the front of the queue leads, and nobody else touches the log, changes memtables for new ones, or gives
+//!    out sequence numbers. [`CommitQueue::exclusive`] gives the front to who wants that without writing.
+//! 2. A group's sequence numbers are published after all its entries are inserted, and before the next group begins: a
+//!    reader sees whole batches, in order.
+//! 3. A group has one log record, so that after a crash it is there whole or not at all.
+//! 4. If the record cannot be written or synced, or an entry not inserted, nothing is published, and [`Stages::fail`] sees
+//!    to it that nothing is ever again: what is on disk is not known.
+//! 5. Whoever leads hands on the front, also when it panics ([`Leadership`]).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::batch::WriteBatch;
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::SeqNo;
+
+/// Bytes of a group from which members insert their own entries. Below, waking them costs more than it saves.
+const TOGETHER_BYTES: usize = 16 << 10;
+
+/// What the queue writes to.
+pub(super) trait Stages {
+    /// Called by the leader before anything else. It may wait, and change memtables and the log for new ones.
+    fn make_room(&self) -> Result<()>;
+    /// Writes a record of these batches.
+    fn log(&self, record: &LogRecord<'_>) -> Result<()>;
+    /// Inserts a batch. Members of a group call it at the same time.
+    fn insert(&self, batch: &WriteBatch, first: SeqNo) -> Result<()>;
+    /// The last sequence number published.
+    fn last(&self) -> SeqNo;
+    /// Shows readers everything up to here.
+    fn publish(&self, last: SeqNo);
+    /// Refuses all writes from now on.
+    fn fail(&self, error: &Error);
+}
+
+/// What a group writes to the log.
+pub(super) struct LogRecord<'g> {
+    pub(super) first: SeqNo,
+    pub(super) count: u32,
+    /// The records of each batch. Empty: there is nothing to be written.
+    pub(super) parts: Vec<&'g [u8]>,
+    /// Whether the log, with all that it had before, must survive a power cut.
+    pub(super) sync: bool,
+}
+
+/// How a batch is committed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CommitOptions {
+    pub(super) sync: bool,
+    pub(super) disable_wal: bool,
+}
+
+/// A writer in the queue.
+struct Member {
+    /// `None`: it wants the front for itself.
+    batch: Option<WriteBatch>,
+    options: CommitOptions,
+    stage: Mutex<Stage>,
+    changed: Condvar,
+}
+
+enum Stage {
+    Waits,
+    Leads,
+    Inserts { first: SeqNo, group: Arc<Group> },
+    Done(Result<()>),
+}
+
+impl Member {
+    fn new(batch: Option<WriteBatch>, options: CommitOptions) -> Arc<Self> {
+        Arc::new(Self { batch, options, stage: Mutex::new(Stage::Waits), changed: Condvar::new() })
+    }
+
+    fn move_to(&self, stage: Stage) {
+        *lock(&self.stage) = stage;
+        self.changed.notify_one();
+    }
+
+    /// Waits for a stage other than `Waits`, and takes it.
+    fn next_stage(&self) -> Stage {
+        let mut stage = lock(&self.stage);
+        loop {
+            match std::mem::replace(&mut *stage, Stage::Waits) {
+                Stage::Waits => {
+                    stage = self.changed.wait(stage).unwrap_or_else(PoisonError::into_inner);
+                }
+                next => return next,
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.batch.as_ref().map_or(0, |batch| batch.record_bytes().len())
+    }
+
+    fn count(&self) -> u32 {
+        self.batch.as_ref().map_or(0, WriteBatch::count)
+    }
+}
+
+/// Members that insert at the same time.
+struct Group {
+    /// How many are not done, and the first failure.
+    state: Mutex<(usize, Option<Error>)>,
+    all_done: Condvar,
+}
+
+impl Group {
+    fn done(&self, result: Result<()>) {
+        let mut state = lock(&self.state);
+        state.0 -= 1;
+        if let Err(error) = result {
+            state.1.get_or_insert(error);
+        }
+        if state.0 == 0 {
+            self.all_done.notify_one();
+        }
+    }
+
+    fn wait(&self) -> Result<()> {
+        let mut state = lock(&self.state);
+        while state.0 > 0 {
+            state = self.all_done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.1.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Counts a member as done also if its insertion panics.
+struct InGroup<'g>(&'g Group, Option<Result<()>>);
+
+impl Drop for InGroup<'_> {
+    fn drop(&mut self) {
+        let panicked =
+            || Err(Error::new(ErrorKind::Aborted, "a member of the write group panicked"));
+        self.0.done(self.1.take().unwrap_or_else(panicked));
+    }
+}
+
+/// Writers in the order in which they came.
+pub(super) struct CommitQueue {
+    members: Mutex<VecDeque<Arc<Member>>>,
+    group_bytes_max: usize,
+}
+
+impl CommitQueue {
+    /// * `group_bytes_max`: most bytes of batches that share a log record.
+    pub(super) fn new(group_bytes_max: usize) -> Self {
+        Self { members: Mutex::default(), group_bytes_max }
+    }
+
+    /// Writes a batch; returns when readers see it.
+    pub(super) fn commit(
+        &self,
+        stages: &impl Stages,
+        batch: WriteBatch,
+        options: CommitOptions,
+    ) -> Result<()> {
+        let member = Member::new(Some(batch), options);
+        match self.enter(&member) {
+            Stage::Done(result) => result,
+            Stage::Inserts { first, group } => {
+                let mut part = InGroup(&group, None);
+                let batch = member.batch.as_ref();
+                part.1 = Some(batch.map_or(Ok(()), |batch| stages.insert(batch, first)));
+                drop(part);
+                match member.next_stage() {
+                    Stage::Done(result) => result,
+                    _ => Err(abandoned()),
+                }
+            }
+            Stage::Leads | Stage::Waits => self.lead(stages, &member),
+        }
+    }
+
+    /// Runs `work` while nobody writes.
+    pub(super) fn exclusive<T>(&self, work: impl FnOnce() -> T) -> T {
+        let member = Member::new(None, CommitOptions::default());
+        self.enter(&member);
+        let _leadership = Leadership { queue: self, group: vec![member] };
+        work()
+    }
+
+    /// Waits for the front, or to be taken along.
+    fn enter(&self, member: &Arc<Member>) -> Stage {
+        let mut members = lock(&self.members);
+        members.push_back(Arc::clone(member));
+        if members.len() == 1 {
+            return Stage::Leads;
+        }
+        drop(members);
+        member.next_stage()
+    }
+
+    fn lead(&self, stages: &impl Stages, leader: &Arc<Member>) -> Result<()> {
+        let mut leadership = Leadership { queue: self, group: vec![Arc::clone(leader)] };
+        stages.make_room()?;
+        leadership.gather(leader);
+        let result = write_group(stages, &leadership.group);
+        if let Err(error) = &result {
+            stages.fail(error);
+        }
+        leadership.tell(&result);
+        result
+    }
+}
+
+/// Log, insert, publish.
+fn write_group(stages: &impl Stages, group: &[Arc<Member>]) -> Result<()> {
+    let last = stages.last().get();
+    let count: u64 = group.iter().map(|member| u64::from(member.count())).sum();
+    // Every batch has less than 2^32 records, and the bytes of a group are bounded.
+    let counted = u32::try_from(count)
+        .map_err(|_| Error::invalid_argument("write group of more than 2^32 - 1 records"))?;
+    let (Some(first), Some(end)) = (SeqNo::new(last + 1), SeqNo::new(last + count)) else {
+        return Err(Error::new(ErrorKind::Aborted, "all 2^56 sequence numbers are used up"));
+    };
+    let Some(leader) = group.first() else { return Ok(()) };
+    if !leader.options.disable_wal {
+        let parts = group.iter().filter_map(|member| member.batch.as_ref());
+        let parts = parts.map(WriteBatch::record_bytes).filter(|part| !part.is_empty()).collect();
+        let sync = group.iter().any(|member| member.options.sync);
+        stages.log(&LogRecord { first, count: counted, parts, sync })?;
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    insert_group(stages, group, first)?;
+    stages.publish(end);
+    Ok(())
+}
+
+fn insert_group(stages: &impl Stages, group: &[Arc<Member>], first: SeqNo) -> Result<()> {
+    let bytes: usize = group.iter().map(|member| member.bytes()).sum();
+    let together = group.len() > 1 && bytes >= TOGETHER_BYTES;
+    let shared =
+        Arc::new(Group { state: Mutex::new((group.len(), None)), all_done: Condvar::new() });
+    let mut next = first.get();
+    let mut own = None;
+    for (at, member) in group.iter().enumerate() {
+        let Some(first) = SeqNo::new(next) else { break };
+        next += u64::from(member.count());
+        if together && at > 0 {
+            member.move_to(Stage::Inserts { first, group: Arc::clone(&shared) });
+        } else if together {
+            own = Some(first);
+        } else if let Some(batch) = &member.batch {
+            stages.insert(batch, first)?;
+        }
+    }
+    if let (Some(first), Some(leader)) = (own, group.first()) {
+        let mut part = InGroup(&shared, None);
+        part.1 = Some(leader.batch.as_ref().map_or(Ok(()), |batch| stages.insert(batch, first)));
+        drop(part);
+        return shared.wait();
+    }
+    Ok(())
+}
+
+/// The front of the queue. Dropped, it lets the group go and the next one lead.
+struct Leadership<'q> {
+    queue: &'q CommitQueue,
+    /// The members at the front of the queue, the leader first.
+    group: Vec<Arc<Member>>,
+}
+
+impl Leadership<'_> {
+    /// Takes along who waits behind the leader and fits.
+    fn gather(&mut self, leader: &Member) {
+        let members = lock(&self.queue.members);
+        let mut bytes = leader.bytes();
+        for member in members.iter().skip(1) {
+            bytes += member.bytes();
+            let fits = bytes <= self.queue.group_bytes_max
+                && member.options.disable_wal == leader.options.disable_wal;
+            if member.batch.is_none() || !fits {
+                break;
+            }
+            self.group.push(Arc::clone(member));
+        }
+    }
+
+    /// Tells the members, but not the leader, how it went.
+    fn tell(&mut self, result: &Result<()>) {
+        let queue = self.queue;
+        let mut members = lock(&queue.members);
+        for member in self.group.drain(1..) {
+            members.remove(1);
+            member.move_to(Stage::Done(result.as_ref().map(|()| ()).map_err(again)));
+        }
+    }
+}
+
+impl Drop for Leadership<'_> {
+    fn drop(&mut self) {
+        let mut members = lock(&self.queue.members);
+        for member in self.group.drain(..) {
+            members.pop_front();
+            // Whoever was told nothing learns that there will be nothing.
+            member.move_to(Stage::Done(Err(abandoned())));
+        }
+        if let Some(next) = members.front() {
+            next.move_to(Stage::Leads);
+        }
+    }
+}
+
+/// The same error for another caller.
+pub(super) fn again(error: &Error) -> Error {
+    Error::new(error.kind(), error.to_string())
+}
+
+#[cold]
+fn abandoned() -> Error {
+    Error::new(ErrorKind::Aborted, "the leader of the write group panicked")
+}
+
+/// What these locks guard is whole between calls, so a panic elsewhere does not spoil it.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// A log, entries and a counter without a database.
+    #[derive(Default)]
+    struct Bench {
+        last: AtomicU64,
+        records: Mutex<Vec<(u64, u32, bool)>>,
+        inserted: Mutex<Vec<(u64, u32)>>,
+        failed: Mutex<Option<String>>,
+        /// What the next record fails with.
+        broken: Mutex<Option<Error>>,
+        /// Inserted entries must not be published yet.
+        early: AtomicU64,
+    }
+
+    impl Stages for Bench {
+        fn make_room(&self) -> Result<()> {
+            match &*lock(&self.failed) {
+                Some(why) => Err(Error::new(ErrorKind::ReadOnly, why.clone())),
+                None => Ok(()),
+            }
+        }
+
+        fn log(&self, record: &LogRecord<'_>) -> Result<()> {
+            if let Some(error) = lock(&self.broken).take() {
+                return Err(error);
+            }
+            lock(&self.records).push((record.first.get(), record.count, record.sync));
+            Ok(())
+        }
+
+        fn insert(&self, batch: &WriteBatch, first: SeqNo) -> Result<()> {
+            if self.last().get() >= first.get() {
+                self.early.fetch_add(1, Ordering::Relaxed);
+            }
+            lock(&self.inserted).push((first.get(), batch.count()));
+            Ok(())
+        }
+
+        fn last(&self) -> SeqNo {
+            SeqNo::new(self.last.load(Ordering::Acquire)).unwrap()
+        }
+
+        fn publish(&self, last: SeqNo) {
+            self.last.store(last.get(), Ordering::Release);
+        }
+
+        fn fail(&self, error: &Error) {
+            *lock(&self.failed) = Some(error.to_string());
+        }
+    }
+
+    fn batch(count: u32, value_bytes: usize) -> WriteBatch {
+        let mut batch = WriteBatch::new();
+        for i in 0..count {
+            batch.put(&i.to_be_bytes(), &vec![7; value_bytes]).unwrap();
+        }
+        batch
+    }
+
+    const SYNC: CommitOptions = CommitOptions { sync: true, disable_wal: false };
+
+    /// Commits batches from many threads while the front is held, so that they form groups.
+    fn commit_together(
+        bench: &Bench,
+        queue: &CommitQueue,
+        batches: Vec<WriteBatch>,
+    ) -> Vec<Result<()>> {
+        let count = batches.len();
+        std::thread::scope(|scope| {
+            let threads = queue.exclusive(|| {
+                let threads: Vec<_> = batches
+                    .into_iter()
+                    .map(|batch| {
+                        scope.spawn(|| queue.commit(bench, batch, CommitOptions::default()))
+                    })
+                    .collect();
+                while lock(&queue.members).len() <= count {
+                    std::thread::yield_now();
+                }
+                threads
+            });
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn a_group_has_one_record_and_consecutive_numbers() {
+        for value_bytes in [1, TOGETHER_BYTES] {
+            let (bench, queue) = (Bench::default(), CommitQueue::new(1 << 20));
+            let batches = (1..=8).map(|count| batch(count, value_bytes / 8)).collect();
+            assert!(commit_together(&bench, &queue, batches).iter().all(Result::is_ok));
+            assert_eq!(*lock(&bench.records), [(1, 36, false)], "one group of all");
+            let mut inserted = lock(&bench.inserted).clone();
+            inserted.sort_unstable();
+            let mut next = 1;
+            for (first, count) in inserted {
+                assert_eq!(first, next);
+                next += u64::from(count);
+            }
+            assert_eq!((bench.last().get(), next), (36, 37));
+            assert_eq!(bench.early.load(Ordering::Relaxed), 0, "seen before all was inserted");
+        }
+    }
+
+    #[test]
+    fn a_group_ends_where_it_gets_too_long() {
+        let (bench, queue) = (Bench::default(), CommitQueue::new(300));
+        let batches = (0..6).map(|_| batch(1, 100)).collect();
+        assert!(commit_together(&bench, &queue, batches).iter().all(Result::is_ok));
+        assert_eq!(*lock(&bench.records), [(1, 2, false), (3, 2, false), (5, 2, false)]);
+    }
+
+    #[test]
+    fn a_failed_record_fails_the_whole_group_and_all_later_writes() {
+        let (bench, queue) = (Bench::default(), CommitQueue::new(1 << 20));
+        *lock(&bench.broken) = Some(Error::new(ErrorKind::NoSpace, "no room for the log"));
+        let batches = (0..4).map(|_| batch(1, 1)).collect();
+        for result in commit_together(&bench, &queue, batches) {
+            assert!(result.unwrap_err().to_string().contains("no room for the log"));
+        }
+        let error = queue.commit(&bench, batch(1, 1), SYNC).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ReadOnly);
+        assert!(error.to_string().contains("no room for the log"));
+        assert_eq!((bench.last().get(), lock(&bench.inserted).len()), (0, 0));
+    }
+
+    #[test]
+    fn an_empty_batch_syncs_and_takes_no_number() {
+        let (bench, queue) = (Bench::default(), CommitQueue::new(1 << 20));
+        queue.commit(&bench, batch(2, 1), CommitOptions::default()).unwrap();
+        queue.commit(&bench, WriteBatch::new(), SYNC).unwrap();
+        assert_eq!(*lock(&bench.records), [(1, 2, false), (3, 0, true)]);
+        assert_eq!(bench.last().get(), 2);
+    }
+
+    #[test]
+    fn a_leader_that_panics_hands_on_the_front() {
+        let (bench, queue) = (Bench::default(), CommitQueue::new(1 << 20));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            queue.exclusive(|| panic!("on purpose"));
+        }));
+        assert!(panicked.is_err());
+        queue.commit(&bench, batch(1, 1), CommitOptions::default()).unwrap();
+        assert_eq!(bench.last().get(), 1);
+    }
+}

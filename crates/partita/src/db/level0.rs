@@ -1,0 +1,145 @@
+//! From memtables to a table of level 0.
+
+use std::sync::Arc;
+
+use super::DbInner;
+use super::family::FamilyState;
+use crate::compaction::{Rules, Stripes, Surroundings, Survivors};
+use crate::error::Result;
+use crate::filter::FilterLevel;
+use crate::iter::{InternalIterator as _, MergingIterator, RangeTombstones};
+use crate::key::SeqNo;
+use crate::memtable::MemTable;
+use crate::merge::MergeOperator;
+use crate::table::{TableBuilder, TableContext, TableSummary};
+use crate::version::{FileMeta, FileName, PendingOutput, unique_id};
+
+/// A table that no version names yet.
+pub(super) struct Output {
+    pub(super) file: FileMeta,
+    /// Keeps it from those who look for files that nobody needs.
+    _pending: PendingOutput,
+}
+
+/// Who writes a table, and when.
+pub(super) struct Origin<'o> {
+    pub(super) session: &'o str,
+    pub(super) unix_seconds: u64,
+}
+
+/// Writes what memtables hold, newest first, into a table.
+///
+/// * Returns `None` if nothing of it is left. A table that failed is removed.
+pub(super) fn write_level0(
+    db: &DbInner,
+    family: &FamilyState,
+    memtables: &[Arc<MemTable>],
+    origin: &Origin<'_>,
+) -> Result<Option<Output>> {
+    let pending = db.versions.new_output();
+    let path = FileName::Table(pending.number()).in_dir(db.versions.dir());
+    let written = write_table(db, family, memtables, origin, &pending);
+    let summary = match written {
+        Ok(Some(summary)) => summary,
+        other => {
+            // What stays behind is removed by the next open.
+            let _ = db.fs.remove(&path);
+            return other.map(|_| None);
+        }
+    };
+    let (Some(smallest), Some(largest)) = (&summary.smallest, &summary.largest) else {
+        let _ = db.fs.remove(&path);
+        return Ok(None);
+    };
+    // The table's name must be durable before the manifest tells it.
+    db.fs.sync_dir(db.versions.dir())?;
+    let file = FileMeta {
+        smallest_seqno: summary.smallest_seqno,
+        largest_seqno: summary.largest_seqno,
+        epoch: family.family.new_epoch(),
+        oldest_ancestor_time: origin.unix_seconds,
+        creation_time: origin.unix_seconds,
+        unique_id: unique_id::of_table(&summary.properties),
+        ..FileMeta::new(pending.number(), summary.file_size, smallest, largest)
+    };
+    Ok(Some(Output { file, _pending: pending }))
+}
+
+fn write_table(
+    db: &DbInner,
+    family: &FamilyState,
+    memtables: &[Arc<MemTable>],
+    origin: &Origin<'_>,
+    pending: &PendingOutput,
+) -> Result<Option<TableSummary>> {
+    let order = family.family.key_order();
+    let path = FileName::Table(pending.number()).in_dir(db.versions.dir());
+    let options = family.options.table_options(FilterLevel::Flush, 1, false);
+    let context = context(db, family, origin, pending.number().get());
+    let mut builder = TableBuilder::new(db.fs.create_new(&path)?, options, order.clone(), context)?;
+    let mut around = Around(all_tombstones(family, memtables));
+    // Snapshots that are taken from now on see all that the memtables hold.
+    let stripes = Stripes::new(db.snapshots.seqnos());
+    let mut survivors = Survivors::new(Rules {
+        order,
+        stripes: &stripes,
+        bottommost: false,
+        merge_operator: family.merge_operator.as_deref(),
+        filter: None,
+        level: 0,
+    });
+    let sources = memtables.iter().map(|memtable| memtable.iter()).collect();
+    let mut entries = MergingIterator::new(sources, order.clone());
+    let mut emit = |key: &[u8], value: &[u8]| builder.add(key, value);
+    entries.seek_to_first()?;
+    while entries.is_valid() {
+        survivors.offer(entries.key(), entries.value(), &mut around, &mut emit)?;
+        entries.next()?;
+    }
+    survivors.finish(&mut around, &mut emit)?;
+    for tombstone in around.0.iter() {
+        builder.add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)?;
+    }
+    if builder.num_entries() == 0 {
+        builder.abandon();
+        return Ok(None);
+    }
+    builder.finish().map(Some)
+}
+
+fn all_tombstones(family: &FamilyState, memtables: &[Arc<MemTable>]) -> RangeTombstones {
+    let sets: Vec<_> = memtables.iter().map(|memtable| memtable.range_tombstones()).collect();
+    let all = sets.iter().flat_map(|set| set.iter().cloned()).collect();
+    RangeTombstones::new(all, family.family.key_order())
+}
+
+/// What is around the entries of a flush: their range tombstones, and the whole database below.
+struct Around(RangeTombstones);
+
+impl Surroundings for Around {
+    fn newest_tombstone(&mut self, user_key: &[u8], seqno: SeqNo) -> Option<SeqNo> {
+        self.0.covering_seqno(user_key, seqno)
+    }
+
+    fn older_outside(&mut self, _user_key: &[u8]) -> bool {
+        true
+    }
+}
+
+fn context(db: &DbInner, family: &FamilyState, origin: &Origin<'_>, number: u64) -> TableContext {
+    TableContext {
+        level: FilterLevel::Flush,
+        column_family_id: u64::from(family.family.id()),
+        column_family_name: family.family.name().to_owned(),
+        db_id: db.versions.db_id().unwrap_or_default().to_owned(),
+        db_session_id: origin.session.to_owned(),
+        file_number: number,
+        creation_time: origin.unix_seconds,
+        file_creation_time: origin.unix_seconds,
+        merge_operator_name: family
+            .merge_operator
+            .as_ref()
+            .map(|operator: &Arc<dyn MergeOperator>| operator.name().to_owned()),
+        ..TableContext::default()
+    }
+}

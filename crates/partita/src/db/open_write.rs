@@ -1,0 +1,280 @@
+//! Opening a database to be written.
+//!
+//! ```text
+//! looked at    is there a database? is it wanted? LOCK; manifest, options, refusals; logs into memtables
+//! ---- nothing was changed so far, but for LOCK
+//! written      a new log; tables of what the logs held; one edit for all families: from here on the old logs are not needed
+//!              families that were missing; OPTIONS; removal of what nobody needs
+//! ```
+//!
+//! A crash anywhere leaves a database that opens: until the edit is in the manifest, the old logs count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Condvar, Mutex};
+
+use arc_swap::ArcSwap;
+
+use super::commit::{CommitQueue, lock};
+use super::identity::{new_db_id, new_session_id};
+use super::level0::{Origin, write_level0};
+use super::log::{LogPlace, Logs};
+use super::memtables::new_memtable;
+use super::open::{database_options, open_families, order_named, recover_logs, stored_options};
+use super::read_view::ReadView;
+use super::recover::logs_from;
+use super::writer::{Failure, Flushing, Jobs, Writer};
+use super::{ColumnFamily, Db, DbBuilder, DbInner};
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::io::{FileLock, ThreadPool};
+use crate::options::DbOptions;
+use crate::version::edit::NewFile;
+use crate::version::{
+    DEFAULT_FAMILY_NAME, FileName, FileNumber, OpenTables, VersionEdit, VersionSet,
+    VersionSetOptions, database_exists,
+};
+
+pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
+    let exists = is_wanted(builder)?;
+    let stored = if exists { stored_options(builder)? } else { None };
+    let options = database_options(builder, stored.as_ref());
+    let wal_dir = wal_dir(builder, &options)?;
+    if !exists {
+        refuse_leftovers(builder)?;
+        builder.fs.create_dir_all(&builder.dir)?;
+    }
+    let file_lock = builder.fs.lock(&FileName::Lock.in_dir(&builder.dir))?;
+    let versions = versions(builder, &options, exists)?;
+    let cache = builder.cache.clone().unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT));
+    let open_tables = Arc::new(OpenTables::new(usize::try_from(options.max_open_files).ok()));
+    let families = open_families(builder, stored.as_ref(), &cache, &open_tables, &versions)?;
+    let missing = missing_families(builder, &families)?;
+    let first_log = versions.min_log_number_to_keep();
+    let logs = if exists { logs_from(&*builder.fs, &wal_dir, first_log)? } else { Vec::new() };
+    let recovered = recover_logs(builder, &options, &wal_dir, &logs, &versions, &families)?;
+    versions.raise_last_sequence(recovered.last_sequence);
+
+    builder.fs.create_dir_all(&wal_dir)?;
+    mark_numbers_used(builder, &wal_dir, &versions)?;
+    versions.ensure_identity(new_db_id)?;
+    let writer = writer(builder, &options, wal_dir, &logs, &versions, file_lock)?;
+    let inner = Arc::new_cyclic(|this| DbInner {
+        versions,
+        options,
+        cache,
+        families: ArcSwap::from_pointee(families),
+        lost_log_bytes: recovered.lost,
+        fs: Arc::clone(&builder.fs),
+        builder: builder.clone(),
+        open_tables,
+        snapshots: Arc::default(),
+        writer: Some(writer),
+        this: this.clone(),
+    });
+    inner.settle_recovered()?;
+    let db = Db::new(inner);
+    for name in missing {
+        db.create_family(&name, builder.families.get(&name).cloned().unwrap_or_default())?;
+    }
+    db.inner().store_options()?;
+    db.inner().remove_unneeded(&db.writer()?.place.dir)?;
+    db.inner().remove_obsolete_files();
+    Ok(db)
+}
+
+/// Whether there is a database; an error if that is not what the caller wants. What is asked for counts, not what an
+/// options file says about an earlier opening.
+fn is_wanted(builder: &DbBuilder) -> Result<bool> {
+    let asked = builder.options.clone().unwrap_or_default();
+    let exists = database_exists(&*builder.fs, &builder.dir)?;
+    let refusal = match exists {
+        true if asked.error_if_exists => "there is a database, and error_if_exists is set",
+        false if !asked.create_if_missing => {
+            "there is no database (no file CURRENT), and create_if_missing is not set"
+        }
+        _ => return Ok(exists),
+    };
+    Err(Error::invalid_argument(refusal).in_file(&builder.dir))
+}
+
+/// Refuses to make a database where the files of another one are, which lost its CURRENT: they would be removed.
+fn refuse_leftovers(builder: &DbBuilder) -> Result<()> {
+    if !builder.fs.exists(&builder.dir)? {
+        return Ok(());
+    }
+    for name in builder.fs.list(&builder.dir)? {
+        if let Some(FileName::Table(_) | FileName::Log(_) | FileName::Blob(_)) =
+            FileName::parse(&name)
+        {
+            return Err(Error::invalid_argument(format!(
+                "there is no CURRENT, but {} of a database: creating a new one would remove it",
+                name.display()
+            ))
+            .in_file(&builder.dir));
+        }
+    }
+    Ok(())
+}
+
+fn versions(builder: &DbBuilder, options: &DbOptions, exists: bool) -> Result<VersionSet> {
+    let set_options = VersionSetOptions {
+        comparators: builder.comparators.clone(),
+        manifest_bytes_max: options.max_manifest_file_size.max(1),
+        ..VersionSetOptions::default()
+    };
+    let fs = Arc::clone(&builder.fs);
+    if exists {
+        return VersionSet::recover(fs, &builder.dir, set_options);
+    }
+    let default =
+        builder.families.get(DEFAULT_FAMILY_NAME).and_then(|config| config.options.clone());
+    let order = order_named(builder, &default.unwrap_or_default())?;
+    VersionSet::create_new(fs, &builder.dir, order, &new_db_id(), set_options)
+}
+
+/// Families that the caller names and that are not there.
+fn missing_families(
+    builder: &DbBuilder,
+    families: &BTreeMap<u32, ColumnFamily>,
+) -> Result<Vec<String>> {
+    let there: BTreeSet<&str> = families.values().map(ColumnFamily::name).collect();
+    let missing: Vec<String> =
+        builder.families.keys().filter(|name| !there.contains(&***name)).cloned().collect();
+    let create =
+        builder.options.as_ref().is_some_and(|options| options.create_missing_column_families);
+    if missing.is_empty() || create {
+        return Ok(missing);
+    }
+    let message = format!(
+        "no column families {missing:?}, and create_missing_column_families is not set; there are {there:?}"
+    );
+    Err(Error::invalid_argument(message).in_file(&builder.dir))
+}
+
+/// Where logs are and will be.
+fn wal_dir(builder: &DbBuilder, options: &DbOptions) -> Result<PathBuf> {
+    if options.wal_dir.is_empty() {
+        return Ok(builder.dir.clone());
+    }
+    let dir = PathBuf::from(&options.wal_dir);
+    if !builder.fs.exists(&dir)? && builder.fs.exists(&builder.dir)? {
+        let names = builder.fs.list(&builder.dir)?;
+        if names.iter().any(|name| matches!(FileName::parse(name), Some(FileName::Log(_)))) {
+            return Err(Error::invalid_argument(format!(
+                "wal_dir is {}, which is not there, and there are logs beside the tables: say by the options which holds",
+                dir.display()
+            ))
+            .in_file(&builder.dir));
+        }
+    }
+    Ok(dir)
+}
+
+/// No new file gets the number of a file that is there, in either directory.
+fn mark_numbers_used(builder: &DbBuilder, wal_dir: &Path, versions: &VersionSet) -> Result<()> {
+    for dir in [&*builder.dir, wal_dir] {
+        for name in builder.fs.list(dir)? {
+            let number = FileName::parse(&name).and_then(FileName::number);
+            // Greater ones are in no database; somebody only called a file so.
+            if let Some(number) = number.filter(|number| *number < FileNumber::TOO_GREAT) {
+                versions.mark_file_number_used(number);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn writer(
+    builder: &DbBuilder,
+    options: &DbOptions,
+    wal_dir: PathBuf,
+    old_logs: &[FileNumber],
+    versions: &VersionSet,
+    file_lock: Box<dyn FileLock>,
+) -> Result<Writer> {
+    let place = LogPlace::new(Arc::clone(&builder.fs), wal_dir, options);
+    let mut older = Vec::with_capacity(old_logs.len());
+    for number in old_logs {
+        older.push((*number, builder.fs.file_len(&FileName::Log(*number).in_dir(&place.dir))?));
+    }
+    let number = versions.new_file_number();
+    let log = place.begin(number)?;
+    let group_bytes_max = usize::try_from(options.max_write_batch_group_size_bytes);
+    let session = new_session_id();
+    Ok(Writer {
+        queue: CommitQueue::new(group_bytes_max.unwrap_or(usize::MAX)),
+        place,
+        logs: Mutex::new(Logs::new(number, log, older)),
+        views: Mutex::new(Flushing::default()),
+        flushed: Condvar::new(),
+        some_full: AtomicBool::new(false),
+        unlogged: AtomicBool::new(false),
+        failure: Failure::default(),
+        clock: Arc::clone(&builder.clock),
+        scheduler: match &builder.scheduler {
+            Some(scheduler) => Arc::clone(scheduler),
+            None => Arc::new(ThreadPool::new(1, 1)),
+        },
+        jobs: Arc::new(Jobs::default()),
+        session,
+        _lock: file_lock,
+    })
+}
+
+impl DbInner {
+    /// Puts what the logs held into tables, unless it is to stay in memory, in one edit for all families: if only some
+    /// were ahead of a damaged log, the database would be refused from then on.
+    fn settle_recovered(&self) -> Result<()> {
+        let writer = self.writing()?;
+        let families = self.families.load_full();
+        let current = lock(&writer.logs).current;
+        let origin = Origin {
+            session: &writer.session,
+            unix_seconds: writer.clock.unix_micros() / 1_000_000,
+        };
+        let mut edits = Vec::new();
+        let mut outputs = Vec::new();
+        let mut settled = Vec::new();
+        for family in families.values() {
+            let memtable = Arc::clone(&family.0.view.load().memtable);
+            if !memtable.is_empty() && self.options.avoid_flush_during_recovery {
+                continue;
+            }
+            let mut edit = VersionEdit {
+                family: family.id(),
+                log_number: Some(current),
+                ..VersionEdit::default()
+            };
+            if !memtable.is_empty() {
+                let output = write_level0(self, &family.0, &[memtable], &origin)?;
+                edit.new_files = output
+                    .iter()
+                    .map(|output| NewFile { level: 0, file: output.file.clone() })
+                    .collect();
+                outputs.extend(output);
+            }
+            edits.push(edit);
+            settled.push(family);
+        }
+        let kept = families
+            .values()
+            .filter(|family| !settled.iter().any(|other| other.id() == family.id()));
+        let needed = kept.map(|family| family.0.oldest_log_needed()).min().unwrap_or(current);
+        match edits.first_mut() {
+            Some(edit) => edit.min_log_number_to_keep = Some(needed),
+            None => edits.push(VersionEdit::default()),
+        }
+        self.versions.log_and_apply(edits)?;
+        for family in settled {
+            family.0.view.store(Arc::new(ReadView {
+                memtable: new_memtable(&self.cache, family.key_order(), current)?,
+                frozen: Box::default(),
+                version: family.0.family.current(),
+            }));
+        }
+        lock(&writer.logs).take_older_than(needed);
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! Writing: a batch is checked whole, then goes through the commit queue.
+
+use std::sync::atomic::Ordering;
+
+use super::apply::{Hints, Target, apply, check};
+use super::commit::{CommitOptions, LogRecord, Stages, lock};
+use super::writer::Writer;
+use super::{ColumnFamily, Db, DbInner};
+use crate::batch::{BatchReader, WriteBatch};
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::SeqNo;
+
+/// How a write is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Whether the write, and all before it, survive a power cut when the call returns. Default: they survive the end of
+    /// the process.
+    pub sync: bool,
+    /// Whether the write is left out of the log: it is lost with the process unless its memtable was flushed. Together with
+    /// `sync` it is an `InvalidArgument`.
+    pub disable_wal: bool,
+}
+
+impl WriteOptions {
+    /// A write that survives a power cut.
+    pub const SYNC: Self = Self { sync: true, disable_wal: false };
+}
+
+impl Db {
+    /// Sets a value in the default column family.
+    ///
+    /// * Errors: those of [`Db::write`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use partita::db::DbBuilder;
+    /// use partita::io::MemoryFileSystem;
+    /// use partita::options::DbOptions;
+    ///
+    /// let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// let disk = Arc::new(MemoryFileSystem::new());
+    /// let builder = DbBuilder::new("/db").file_system(disk).options(options);
+    /// let db = builder.open()?;
+    /// db.put(b"apple", b"red")?;
+    /// db.put(b"kiwi", b"green")?;
+    /// db.delete(b"apple")?;
+    /// drop(db);
+    ///
+    /// let db = builder.open()?;
+    /// assert_eq!(db.get(b"apple")?, None);
+    /// assert_eq!(db.get(b"kiwi")?.unwrap(), b"green");
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.one(|batch| batch.put(key, value))
+    }
+
+    /// Sets a value in a column family.
+    pub fn put_cf(&self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        self.one(|batch| batch.put_cf(family.id(), key, value))
+    }
+
+    /// Removes a key from the default column family, whether it is there or not.
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.one(|batch| batch.delete(key))
+    }
+
+    /// Removes a key from a column family.
+    pub fn delete_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.one(|batch| batch.delete_cf(family.id(), key))
+    }
+
+    /// Removes a key of the default column family that was put exactly once since it was removed last, and never merged;
+    /// with other keys, what readers find afterwards is not defined.
+    pub fn single_delete(&self, key: &[u8]) -> Result<()> {
+        self.one(|batch| batch.single_delete(key))
+    }
+
+    /// The same in a column family.
+    pub fn single_delete_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.one(|batch| batch.single_delete_cf(family.id(), key))
+    }
+
+    /// Removes the keys of the default column family from `begin` on, `end` excluded.
+    ///
+    /// * Errors: `InvalidArgument` if `end` is before `begin`; equal ones remove nothing.
+    pub fn delete_range(&self, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.one(|batch| batch.delete_range(begin, end))
+    }
+
+    /// The same in a column family.
+    pub fn delete_range_cf(&self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.one(|batch| batch.delete_range_cf(family.id(), begin, end))
+    }
+
+    /// Adds an operand for the merge operator of the default column family.
+    ///
+    /// * Errors: `InvalidArgument` if it has no merge operator.
+    pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.one(|batch| batch.merge(key, operand))
+    }
+
+    /// The same in a column family.
+    pub fn merge_cf(&self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.one(|batch| batch.merge_cf(family.id(), key, operand))
+    }
+
+    fn one(&self, add: impl FnOnce(&mut WriteBatch) -> Result<()>) -> Result<()> {
+        let mut batch = WriteBatch::new();
+        add(&mut batch)?;
+        self.write(batch, &WriteOptions::default())
+    }
+
+    /// Writes a batch: all of it, or nothing, seen by readers at one moment.
+    ///
+    /// * An empty batch with `sync` makes everything before it survive a power cut.
+    /// * May wait for memtables to be flushed, if they fill faster than that.
+    /// * Errors: `InvalidArgument` for a column family that is not there, a range whose end is before its beginning, an
+    ///   operand without merge operator; `NotSupported` for blob references and marks of two-phase commit: nothing was
+    ///   written. `Io`, `NoSpace` of the log: whether the batch is there will be known when the database is opened again;
+    ///   until then all writes are `ReadOnly`, with the cause, and reads go on.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use partita::batch::WriteBatch;
+    /// use partita::db::{DbBuilder, WriteOptions};
+    /// use partita::io::MemoryFileSystem;
+    /// use partita::options::DbOptions;
+    ///
+    /// let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// let disk = Arc::new(MemoryFileSystem::new());
+    /// let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// let mut batch = WriteBatch::new();
+    /// batch.put(b"a", b"1")?;
+    /// batch.put(b"b", b"2")?;
+    /// batch.delete_range(b"a", b"b")?;
+    /// db.write(batch, &WriteOptions::SYNC)?;
+    /// assert_eq!(db.get(b"a")?, None);
+    /// assert_eq!(db.get(b"b")?.unwrap(), b"2");
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    pub fn write(&self, batch: WriteBatch, options: &WriteOptions) -> Result<()> {
+        let writer = self.writer()?;
+        let WriteOptions { sync, disable_wal } = *options;
+        if sync && disable_wal {
+            return Err(Error::invalid_argument("a write that is not in the log cannot be synced"));
+        }
+        if batch.record_bytes().is_empty() && !sync {
+            return Ok(());
+        }
+        self.check_batch(&batch)?;
+        if disable_wal {
+            writer.unlogged.store(true, Ordering::Release);
+        }
+        writer.queue.commit(&**self.inner(), batch, CommitOptions { sync, disable_wal })
+    }
+
+    /// Refuses what could not be inserted, before it is in the log.
+    fn check_batch(&self, batch: &WriteBatch) -> Result<()> {
+        let families = self.inner().families.load();
+        for record in batch.records() {
+            check(&record?, |id| families.get(&id).map(|family| &*family.0))?;
+        }
+        Ok(())
+    }
+
+    /// The writing half.
+    pub(super) fn writer(&self) -> Result<&Writer> {
+        self.inner().writer.as_ref().ok_or_else(|| {
+            let error = Error::new(ErrorKind::ReadOnly, "the database was opened to be read");
+            error.in_file(self.dir())
+        })
+    }
+}
+
+impl DbInner {
+    /// The writing half, of those who got here through it.
+    pub(super) fn writing(&self) -> Result<&Writer> {
+        self.writer
+            .as_ref()
+            .ok_or_else(|| Error::new(ErrorKind::ReadOnly, "the database was opened to be read"))
+    }
+
+    fn insert_with(&self, batch: &WriteBatch, first: SeqNo, hints: &mut Hints) -> Result<()> {
+        let writer = self.writing()?;
+        let families = self.families.load();
+        let reader = BatchReader::new(batch.as_bytes())?;
+        let mut memtables = std::collections::BTreeMap::new();
+        for record in batch.records() {
+            let Some(id) = record?.family() else { continue };
+            // A family that is gone since the batch was checked: as if it had gone right after the write.
+            let Some(family) = families.get(&id) else { continue };
+            memtables
+                .entry(id)
+                .or_insert_with(|| (family.0.view.load_full(), family.0.options.write_buffer_size));
+        }
+        apply(&reader, first, hints, |id| {
+            Ok(memtables
+                .get(&id)
+                .map_or(Target::Nowhere, |(view, _)| Target::MemTable(&view.memtable)))
+        })?;
+        if memtables.values().any(|(view, size)| view.memtable.memory_bytes() >= *size) {
+            writer.some_full.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+impl Stages for DbInner {
+    fn make_room(&self) -> Result<()> {
+        self.writing()?.check()?;
+        self.make_room_for_writes()
+    }
+
+    fn log(&self, record: &LogRecord<'_>) -> Result<()> {
+        let writer = self.writing()?;
+        lock(&writer.logs).write(&writer.place, record)
+    }
+
+    fn insert(&self, batch: &WriteBatch, first: SeqNo) -> Result<()> {
+        let writer = self.writing()?;
+        // Members of a group insert at once; one of them has the hints.
+        match writer.logs.try_lock() {
+            Ok(mut logs) => self.insert_with(batch, first, &mut logs.hints),
+            Err(_) => self.insert_with(batch, first, &mut Hints::default()),
+        }
+    }
+
+    fn last(&self) -> SeqNo {
+        self.versions.last_sequence()
+    }
+
+    fn publish(&self, last: SeqNo) {
+        self.versions.raise_last_sequence(last);
+    }
+
+    fn fail(&self, error: &Error) {
+        if let Some(writer) = &self.writer {
+            writer.failure.set(error);
+            let _views = writer.views();
+            writer.flushed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Databases written, closed and opened again.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::*;
+use crate::batch::WriteBatch;
+use crate::error::ErrorKind;
+use crate::io::MemoryFileSystem;
+use crate::options::{ColumnFamilyOptions, ObjectName};
+use crate::version::FileName;
+
+const DIR: &str = "/db";
+
+fn options() -> DbOptions {
+    DbOptions {
+        create_if_missing: true,
+        create_missing_column_families: true,
+        ..DbOptions::default()
+    }
+}
+
+fn builder(fs: &(impl FileSystem + Clone + 'static)) -> DbBuilder {
+    DbBuilder::new(DIR)
+        .file_system(Arc::new(fs.clone()))
+        .cache(Cache::new(4 << 20))
+        .options(options())
+}
+
+/// Families with a merge operator and small memtables.
+fn small(write_buffer_size: usize) -> FamilyConfig {
+    let options = ColumnFamilyOptions {
+        write_buffer_size,
+        merge_operator: ObjectName::new("StringAppendOperator"),
+        ..ColumnFamilyOptions::default()
+    };
+    FamilyConfig { options: Some(options), ..FamilyConfig::default() }
+}
+
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn all(db: &Db, family: &ColumnFamily) -> Pairs {
+    let mut iter = db.iter_cf(family, IterOptions::default()).unwrap();
+    let mut pairs = Pairs::new();
+    iter.seek_to_first().unwrap();
+    while iter.is_valid() {
+        pairs.push((iter.key().to_vec(), iter.value().to_vec()));
+        iter.next().unwrap();
+    }
+    pairs
+}
+
+fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> Pairs {
+    pairs.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
+}
+
+fn files(fs: &impl FileSystem) -> Vec<FileName> {
+    let names = fs.list(Path::new(DIR)).unwrap();
+    names.iter().filter_map(|name| FileName::parse(name)).collect()
+}
+
+fn count(fs: &impl FileSystem, is: impl Fn(&FileName) -> bool) -> usize {
+    files(fs).iter().filter(|name| is(name)).count()
+}
+
+#[test]
+fn what_was_written_is_read_and_found_again_by_the_next_open() {
+    let disk = MemoryFileSystem::new();
+    let expected = pairs([("a", "1"), ("m", "x,y"), ("z", "26")]);
+    {
+        let db = builder(&disk).family("default", small(1 << 20)).open().unwrap();
+        db.put(b"a", b"0").unwrap();
+        db.put(b"a", b"1").unwrap();
+        db.put(b"b", b"2").unwrap();
+        db.put(b"once", b"3").unwrap();
+        db.put(b"z", b"26").unwrap();
+        db.delete(b"b").unwrap();
+        db.single_delete(b"once").unwrap();
+        db.put(b"r", b"4").unwrap();
+        db.delete_range(b"q", b"s").unwrap();
+        db.merge(b"m", b"x").unwrap();
+        db.merge(b"m", b"y").unwrap();
+        assert_eq!(all(&db, &db.default_family()), expected);
+    }
+    for round in 0..3 {
+        let db = builder(&disk).open().unwrap();
+        assert_eq!(all(&db, &db.default_family()), expected, "round {round}");
+        assert_eq!(db.get(b"m").unwrap().unwrap(), b"x,y");
+        assert!(db.lost_log_bytes().is_empty());
+        // What the log held is in one table, and the logs before are gone.
+        assert_eq!(count(&disk, |name| matches!(name, FileName::Table(_))), 1);
+        assert_eq!(count(&disk, |name| matches!(name, FileName::Log(_))), 1);
+        assert_eq!(count(&disk, |name| matches!(name, FileName::Manifest(_))), 1);
+        assert!(count(&disk, |name| matches!(name, FileName::Options(_))) <= 2);
+    }
+}
+
+#[test]
+fn a_kept_memtable_keeps_its_log_through_openings() {
+    let disk = MemoryFileSystem::new();
+    let options = DbOptions { avoid_flush_during_recovery: true, ..options() };
+    let builder = builder(&disk).options(options);
+    for round in 0..4u8 {
+        let db = builder.open().unwrap();
+        assert_eq!(all(&db, &db.default_family()).len(), usize::from(round));
+        assert_eq!(count(&disk, |name| matches!(name, FileName::Table(_))), 0);
+        db.put(&[round], b"v").unwrap();
+    }
+    let db = builder.open().unwrap();
+    db.flush().unwrap();
+    assert_eq!(count(&disk, |name| matches!(name, FileName::Table(_))), 1);
+    assert_eq!(count(&disk, |name| matches!(name, FileName::Log(_))), 1);
+    drop(db);
+    let db = builder.open().unwrap();
+    assert_eq!(all(&db, &db.default_family()).len(), 4);
+}
+
+#[test]
+fn opening_does_what_it_was_asked_for_or_changes_nothing() {
+    let disk = MemoryFileSystem::new();
+    let kind = |builder: DbBuilder| builder.open().unwrap_err().kind();
+    assert_eq!(kind(builder(&disk).options(DbOptions::default())), ErrorKind::InvalidArgument);
+    assert!(!disk.exists(Path::new(DIR)).unwrap());
+    let db = builder(&disk).open().unwrap();
+    assert_eq!(kind(builder(&disk)), ErrorKind::Busy);
+    drop(db);
+    let before = disk.list(Path::new(DIR)).unwrap();
+    let only_new = DbOptions { error_if_exists: true, ..options() };
+    assert_eq!(kind(builder(&disk).options(only_new)), ErrorKind::InvalidArgument);
+    let no_families = DbOptions { create_missing_column_families: false, ..options() };
+    let named = builder(&disk).options(no_families).family("more", FamilyConfig::default());
+    assert_eq!(kind(named), ErrorKind::InvalidArgument);
+    let foreign = ColumnFamilyOptions {
+        merge_operator: ObjectName::new("SomebodysOperator"),
+        ..ColumnFamilyOptions::default()
+    };
+    let foreign = FamilyConfig { options: Some(foreign), ..FamilyConfig::default() };
+    assert_eq!(kind(builder(&disk).family("default", foreign)), ErrorKind::NotSupported);
+    assert_eq!(disk.list(Path::new(DIR)).unwrap(), before);
+    // The tables of a database that lost its CURRENT are not overwritten by a new one.
+    disk.remove(&FileName::Current.in_dir(Path::new(DIR))).unwrap();
+    assert_eq!(kind(builder(&disk)), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn files_that_are_not_ours_stay_and_those_of_a_crash_go() {
+    let disk = MemoryFileSystem::new();
+    drop(builder(&disk).open().unwrap());
+    for name in ["notes.txt", "000900.sst.bak", "LOG", "000901.sst", "000902.dbtmp"] {
+        disk.create(&Path::new(DIR).join(name)).unwrap();
+    }
+    let db = builder(&disk).open().unwrap();
+    let exists = |name: &str| disk.exists(&Path::new(DIR).join(name)).unwrap();
+    assert!(exists("notes.txt") && exists("000900.sst.bak") && exists("LOG"));
+    assert!(!exists("000901.sst"));
+    db.put(b"k", b"v").unwrap();
+    db.flush().unwrap();
+    assert!(files(&disk).iter().all(|name| *name != FileName::Table(901.into())));
+}
+
+#[test]
+fn batches_over_families_are_whole_and_what_cannot_be_inserted_is_refused() {
+    let disk = MemoryFileSystem::new();
+    let db = builder(&disk).family("more", small(1 << 20)).open().unwrap();
+    let more = db.family("more").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(b"k", b"default").unwrap();
+    batch.put_cf(more.id(), b"k", b"more").unwrap();
+    batch.merge_cf(more.id(), b"k", b"again").unwrap();
+    db.write(batch.clone(), &WriteOptions::SYNC).unwrap();
+    assert_eq!(db.visible_seqno().get(), 3);
+    for (kind, add) in [
+        (
+            ErrorKind::InvalidArgument,
+            &(|b: &mut WriteBatch| b.put_cf(9, b"k", b"v"))
+                as &dyn Fn(&mut WriteBatch) -> Result<()>,
+        ),
+        (ErrorKind::InvalidArgument, &|b| b.merge(b"k", b"v")),
+        (ErrorKind::InvalidArgument, &|b| b.delete_range(b"z", b"a")),
+        (ErrorKind::NotSupported, &|b| {
+            b.add(&crate::batch::Record::BlobIndex { family: 0, key: b"k", index: b"" })
+        }),
+    ] {
+        let mut batch = batch.clone();
+        batch.put(b"other", b"v").unwrap();
+        add(&mut batch).unwrap();
+        assert_eq!(db.write(batch, &WriteOptions::default()).unwrap_err().kind(), kind);
+    }
+    assert_eq!(db.visible_seqno().get(), 3);
+    assert_eq!(all(&db, &db.default_family()), pairs([("k", "default")]));
+    assert_eq!(all(&db, &more), pairs([("k", "more,again")]));
+    drop(db);
+    let db = builder(&disk).open().unwrap();
+    assert_eq!(all(&db, &db.default_family()), pairs([("k", "default")]));
+    assert_eq!(all(&db, &db.family("more").unwrap()), pairs([("k", "more,again")]));
+}
+
+#[test]
+fn families_are_created_and_dropped_and_their_names_can_come_again() {
+    let disk = MemoryFileSystem::new();
+    let db = builder(&disk).open().unwrap();
+    let first = db.create_family("more", FamilyConfig::default()).unwrap();
+    assert!(db.create_family("more", FamilyConfig::default()).is_err());
+    db.put_cf(&first, b"k", b"first").unwrap();
+    db.flush_cf(&first).unwrap();
+    db.put_cf(&first, b"l", b"first").unwrap();
+    db.drop_family(&first).unwrap();
+    assert_eq!(db.put_cf(&first, b"k", b"v").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(all(&db, &first), pairs([("k", "first"), ("l", "first")]));
+    let second = db.create_family("more", FamilyConfig::default()).unwrap();
+    assert_eq!(all(&db, &second), []);
+    db.put_cf(&second, b"k", b"second").unwrap();
+    db.put(b"d", b"1").unwrap();
+    drop((db, first));
+    let db = builder(&disk).open().unwrap();
+    assert_eq!(all(&db, &db.family("more").unwrap()), pairs([("k", "second")]));
+    assert_eq!(all(&db, &db.default_family()), pairs([("d", "1")]));
+    // The dropped family's table is gone.
+    assert_eq!(count(&disk, |name| matches!(name, FileName::Table(_))), 2);
+    assert_eq!(
+        db.drop_family(&db.default_family()).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+}
+
+#[test]
+fn a_snapshot_sees_its_moment_through_flushes() {
+    let disk = MemoryFileSystem::new();
+    let db = builder(&disk).family("default", small(1 << 20)).open().unwrap();
+    let family = db.default_family();
+    db.put(b"a", b"1").unwrap();
+    db.put(b"b", b"1").unwrap();
+    db.merge(b"m", b"1").unwrap();
+    let snapshot = db.snapshot();
+    db.put(b"a", b"2").unwrap();
+    db.delete_range(b"b", b"c").unwrap();
+    db.merge(b"m", b"2").unwrap();
+    for _ in 0..2 {
+        let options = IterOptions { snapshot: Some(snapshot.clone()), ..IterOptions::default() };
+        let mut iter = db.iter_cf(&family, options).unwrap();
+        iter.seek_to_first().unwrap();
+        let mut found = Pairs::new();
+        while iter.is_valid() {
+            found.push((iter.key().to_vec(), iter.value().to_vec()));
+            iter.next().unwrap();
+        }
+        assert_eq!(found, pairs([("a", "1"), ("b", "1"), ("m", "1")]));
+        assert_eq!(db.get_at(&snapshot, &family, b"b").unwrap().unwrap(), b"1");
+        assert_eq!(all(&db, &family), pairs([("a", "2"), ("m", "1,2")]));
+        db.flush().unwrap();
+    }
+}
