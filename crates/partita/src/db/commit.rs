@@ -296,7 +296,7 @@ impl Leadership<'_> {
         let mut members = lock(&queue.members);
         for member in self.group.drain(1..) {
             members.remove(1);
-            member.move_to(Stage::Done(result.as_ref().map(|()| ()).map_err(again)));
+            member.move_to(Stage::Done(result.as_ref().copied().map_err(again)));
         }
     }
 }

@@ -88,7 +88,7 @@ fn write_table(
         filter: None,
         level: 0,
     });
-    let sources = memtables.iter().map(|memtable| memtable.iter()).collect();
+    let sources = memtables.iter().map(MemTable::iter).collect();
     let mut entries = MergingIterator::new(sources, order.clone());
     let mut emit = |key: &[u8], value: &[u8]| builder.add(key, value);
     entries.seek_to_first()?;

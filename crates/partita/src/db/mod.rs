@@ -24,6 +24,8 @@ mod builder;
 mod close;
 mod column_families;
 mod commit;
+#[cfg(test)]
+mod crash_tests;
 mod family;
 mod flush;
 mod get;
@@ -34,6 +36,8 @@ mod level0;
 mod level_run;
 mod log;
 mod memtables;
+#[cfg(test)]
+mod model_tests;
 mod open;
 mod open_write;
 mod read_view;

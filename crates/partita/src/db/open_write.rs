@@ -28,7 +28,7 @@ use super::writer::{Failure, Flushing, Jobs, Writer};
 use super::{ColumnFamily, Db, DbBuilder, DbInner};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::io::{FileLock, ThreadPool};
+use crate::io::{FileLock, FileSystem, ThreadPool};
 use crate::options::DbOptions;
 use crate::version::edit::NewFile;
 use crate::version::{
@@ -43,7 +43,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     let wal_dir = wal_dir(builder, &options)?;
     if !exists {
         refuse_leftovers(builder)?;
-        builder.fs.create_dir_all(&builder.dir)?;
+        create_durable_dir(&*builder.fs, &builder.dir)?;
     }
     let file_lock = builder.fs.lock(&FileName::Lock.in_dir(&builder.dir))?;
     let versions = versions(builder, &options, exists)?;
@@ -56,7 +56,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     let recovered = recover_logs(builder, &options, &wal_dir, &logs, &versions, &families)?;
     versions.raise_last_sequence(recovered.last_sequence);
 
-    builder.fs.create_dir_all(&wal_dir)?;
+    create_durable_dir(&*builder.fs, &wal_dir)?;
     mark_numbers_used(builder, &wal_dir, &versions)?;
     versions.ensure_identity(new_db_id)?;
     let writer = writer(builder, &options, wal_dir, &logs, &versions, file_lock)?;
@@ -116,6 +116,20 @@ fn refuse_leftovers(builder: &DbBuilder) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes a directory, and those above it, that survive a power cut.
+fn create_durable_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    let mut holders = Vec::new();
+    for dir in dir.ancestors() {
+        if dir.as_os_str().is_empty() || fs.exists(dir)? {
+            break;
+        }
+        let holder = dir.parent().filter(|holder| !holder.as_os_str().is_empty());
+        holders.push(holder.unwrap_or(Path::new(".")));
+    }
+    fs.create_dir_all(dir)?;
+    holders.iter().rev().try_for_each(|holder| fs.sync_dir(holder))
 }
 
 fn versions(builder: &DbBuilder, options: &DbOptions, exists: bool) -> Result<VersionSet> {
