@@ -5,7 +5,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`db`] | a database: opened and read |
+//! | [`db`] | a database: opened, read, written and flushed |
 //! | `compaction` | which tables are merged, and what is left of their entries |
 //! | [`version`] | which files make up the database now; the manifest |
 //! | [`memtable`] | what was written last, sorted, in memory |

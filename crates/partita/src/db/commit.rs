@@ -345,7 +345,7 @@ mod tests {
         failed: Mutex<Option<String>>,
         /// What the next record fails with.
         broken: Mutex<Option<Error>>,
-        /// Inserted entries must not be published yet.
+        /// How many batches were inserted after readers could see them.
         early: AtomicU64,
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::batch::WriteBatch;
 use crate::error::ErrorKind;
-use crate::io::MemoryFileSystem;
+use crate::io::{ManualScheduler, MemoryFileSystem};
 use crate::options::{ColumnFamilyOptions, ObjectName};
 use crate::version::FileName;
 
@@ -248,5 +248,66 @@ fn a_snapshot_sees_its_moment_through_flushes() {
         assert_eq!(db.get_at(&snapshot, &family, b"b").unwrap().unwrap(), b"1");
         assert_eq!(all(&db, &family), pairs([("a", "2"), ("m", "1,2")]));
         db.flush().unwrap();
+    }
+}
+
+#[test]
+fn full_memtables_are_flushed_and_their_logs_removed() {
+    let disk = MemoryFileSystem::new();
+    let scheduler = Arc::new(ManualScheduler::in_order());
+    let builder = builder(&disk).scheduler(scheduler).family("default", small(64 << 10));
+    let db = builder.open().unwrap();
+    for number in 0..400u32 {
+        db.put(&number.to_be_bytes(), &[7; 1000]).unwrap();
+        let frozen = db.default_family().0.view.load().frozen.len();
+        assert!(frozen <= 1, "{frozen} frozen memtables, and one is written to");
+    }
+    // Nobody ran the jobs but the writers, when they had to wait.
+    let tables = count(&disk, |name| matches!(name, FileName::Table(_)));
+    assert!(tables >= 3, "{tables}");
+    assert!(count(&disk, |name| matches!(name, FileName::Log(_))) <= 2);
+    assert_eq!(all(&db, &db.default_family()).len(), 400);
+    drop(db);
+    let db = builder.open().unwrap();
+    assert_eq!(all(&db, &db.default_family()).len(), 400);
+}
+
+#[test]
+fn too_much_log_flushes_who_keeps_the_oldest() {
+    let disk = MemoryFileSystem::new();
+    let options = DbOptions { max_total_wal_size: 100_000, ..options() };
+    let builder = builder(&disk).options(options).family("more", small(1 << 20));
+    let db = builder.open().unwrap();
+    let more = db.family("more").unwrap();
+    db.put_cf(&more, b"k", b"v").unwrap();
+    for number in 0..500u32 {
+        db.put(&number.to_be_bytes(), &[7; 1000]).unwrap();
+    }
+    db.flush().unwrap();
+    assert!(more.0.view.load().memtable.is_empty());
+    let tables = count(&disk, |name| matches!(name, FileName::Table(_)));
+    assert!(tables >= 3, "without the limit there are two: {tables}");
+    assert_eq!(count(&disk, |name| matches!(name, FileName::Log(_))), 1);
+}
+
+#[test]
+fn what_no_log_has_is_flushed_at_the_end_unless_it_is_not_wanted() {
+    for leave in [false, true] {
+        let disk = MemoryFileSystem::new();
+        let options = DbOptions { avoid_flush_during_shutdown: leave, ..options() };
+        let builder = builder(&disk).options(options);
+        let db = builder.open().unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put(b"k", b"v").unwrap();
+        let options = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+        let both = WriteOptions { sync: true, ..options };
+        assert_eq!(db.write(batch.clone(), &both).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        db.write(batch, &options).unwrap();
+        db.close().unwrap();
+        db.close().unwrap();
+        assert_eq!(db.put(b"l", b"v").unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(db.get(b"k").unwrap().unwrap(), b"v");
+        drop(db);
+        assert_eq!(builder.open().unwrap().get(b"k").unwrap().is_none(), leave);
     }
 }
