@@ -276,12 +276,14 @@ fn full_memtables_are_flushed_and_their_logs_removed() {
 fn too_much_log_flushes_who_keeps_the_oldest() {
     let disk = MemoryFileSystem::new();
     let options = DbOptions { max_total_wal_size: 100_000, ..options() };
-    let builder = builder(&disk).options(options).family("more", small(1 << 20));
-    let db = builder.open().unwrap();
+    let scheduler = Arc::new(ManualScheduler::in_order());
+    let builder = builder(&disk).options(options).scheduler(scheduler.clone());
+    let db = builder.family("more", small(1 << 20)).open().unwrap();
     let more = db.family("more").unwrap();
     db.put_cf(&more, b"k", b"v").unwrap();
     for number in 0..500u32 {
         db.put(&number.to_be_bytes(), &[7; 1000]).unwrap();
+        scheduler.run_all();
     }
     db.flush().unwrap();
     assert!(more.0.view.load().memtable.is_empty());
