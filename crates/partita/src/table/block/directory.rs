@@ -14,10 +14,15 @@
 //! that depends on the keys. The lines of the top do not wait for each other, so a block that is in no processor cache
 //! costs about three misses up to the entries: a line of the top, a group, the interval. Halving the range over the
 //! restart points costs two for every step.
+//!
+//! Where the words grow evenly (entries of a log, numbers given out one after another), a word tells by itself about
+//! where it is (`trend.rs`). Then the search leaves out the top, and it asks for the interval's lines before the group
+//! has told which interval it is: the misses overlap, and one is left.
 
 use std::ops::Range;
 
-use crate::util::prefix::prefix_word;
+use super::trend::Trend;
+use crate::util::prefix::{common_prefix_len, prefix_word};
 
 /// Restart points in a group: so many words, with one offset more, fill a cache line.
 const GROUP_LEN: usize = 5;
@@ -25,6 +30,11 @@ const GROUP_LEN: usize = 5;
 const TOP_LINE_LEN: usize = 8;
 /// Lines of the top that are counted as a whole; of more, the right one is looked for first.
 const TOP_LINES_COUNTED: usize = 8;
+/// Bytes of the common prefix that stand in the directory itself.
+const COMMON_HEAD_LEN: usize = 24;
+/// A trend is of use if it misses no restart point by more places than a group has: so the group is found, or it is the
+/// next one on either side.
+const TREND_MISSES_MAX: f64 = GROUP_LEN as f64;
 
 /// A cache line.
 #[derive(Clone, Copy)]
@@ -40,6 +50,9 @@ pub(super) struct Directory {
     stride: u32,
     /// Where in the block the bytes are that all keys start with.
     common: Range<u32>,
+    /// The first of them again, so that a search does not wait for the block's start.
+    common_head: [u8; COMMON_HEAD_LEN],
+    trend: Option<Trend>,
 }
 
 /// A restart point as the directory notes it.
@@ -65,21 +78,24 @@ pub(super) struct Start {
 /// What the words say about a target.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lead {
-    /// The last restart point before the target, or the first one of all.
+    /// The last restart point before the target, or the first one of all; if the next one's word alone is the target's,
+    /// that one may be before the target, too.
     Start(Start),
-    /// The words of these restart points, as they are noted, are the target's. Those before are smaller, those behind
-    /// greater.
+    /// The words of these restart points, as they are noted, are the target's: two or more. Those before are smaller,
+    /// those behind greater.
     Tied(Range<usize>),
 }
 
 impl Directory {
     /// * `noted`: every `stride`th restart point in the order of the block, at least one.
     /// * `entries_end`: where the last interval ends.
+    /// * `contents`: those of the block.
     /// * `common`: where in the block the bytes are that all noted keys start with.
     pub(super) fn new(
         noted: &[Noted],
         stride: usize,
         entries_end: usize,
+        contents: &[u8],
         common: Range<u32>,
     ) -> Self {
         let groups = noted.chunks(GROUP_LEN);
@@ -92,12 +108,18 @@ impl Directory {
             let behind = noted.get((number + 1) * GROUP_LEN).map_or(entries_end as u32, |n| n.at);
             lines.push(Line::of_group(group, behind));
         }
+        let mut common_head = [0; COMMON_HEAD_LEN];
+        for (copy, byte) in common_head.iter_mut().zip(bytes_at(contents, &common)) {
+            *copy = *byte;
+        }
         Self {
             lines: lines.into(),
             top_len: top_len as u32,
             count: noted.len() as u32,
             stride: stride as u32,
             common,
+            common_head,
+            trend: Trend::of(noted, entries_end, TREND_MISSES_MAX),
         }
     }
 
@@ -116,37 +138,60 @@ impl Directory {
     /// * `contents`: those of the block.
     #[inline]
     pub(super) fn lead(&self, contents: &[u8], target: &[u8]) -> Lead {
-        let common = contents.get(self.common.start as usize..self.common.end as usize);
-        let common = common.unwrap_or_default();
-        let Some(rest) = target.strip_prefix(common) else {
+        let common = self.common_bytes(contents);
+        if common_prefix_len(common, target) < common.len() {
             // All keys start with `common`, so all are on the same side, or longer than a target that `common`
             // starts with.
             let smaller = *common < *target;
             return Lead::Start(self.start(if smaller { self.len() - 1 } else { 0 }));
-        };
-        let word = prefix_word(rest);
+        }
+        let word = prefix_word(&target[common.len()..]);
         let (top, groups) = self.lines.split_at(self.top_len as usize);
-        let groups_before = count_below(top, word);
-        let Some(group) = groups_before.checked_sub(1) else {
-            let tied = self.run_of(word, 0);
-            return if tied.is_empty() { Lead::Start(self.start(0)) } else { Lead::Tied(tied) };
-        };
+        let groups_before = self.groups_before(top, groups, contents, word);
+        let group = groups_before.saturating_sub(1);
         let line = &groups[group];
         let inside: usize =
             line.0[..GROUP_LEN].iter().map(|other| usize::from(*other < word)).sum();
         let behind = group * GROUP_LEN + inside;
-        let next_word = match inside {
-            GROUP_LEN => top
-                .get(groups_before / TOP_LINE_LEN)
-                .map_or(u64::MAX, |line| line.0[groups_before % TOP_LINE_LEN]),
-            _ => line.0[inside],
-        };
-        if next_word == word && behind < self.len() {
+        // One key whose word is the target's costs less to walk to, from the restart point before it, than to compare.
+        let is_tied = |index| index < self.len() && self.word(groups, index) == word;
+        if is_tied(behind) && is_tied(behind + 1) {
             return Lead::Tied(self.run_of(word, behind));
         }
-        // At least the first word of the group is smaller.
         let slot = inside.max(1) - 1;
         Lead::Start(self.start_at(group * GROUP_LEN + slot, line, slot))
+    }
+
+    /// What all keys start with.
+    #[inline]
+    fn common_bytes<'a>(&'a self, contents: &'a [u8]) -> &'a [u8] {
+        self.common_head
+            .get(..self.common.len())
+            .unwrap_or_else(|| bytes_at(contents, &self.common))
+    }
+
+    /// Number of groups whose first word is smaller than `word`.
+    #[inline]
+    fn groups_before(&self, top: &[Line], groups: &[Line], contents: &[u8], word: u64) -> usize {
+        if let Some(trend) = &self.trend {
+            let index = trend.index_of(word).min(self.len() - 1);
+            trend.prefetch(contents, index);
+            let guess = index / GROUP_LEN;
+            let is_before = |group: usize| groups.get(group).is_some_and(|line| line.0[0] < word);
+            match (is_before(guess), is_before(guess + 1)) {
+                (true, false) => return guess + 1,
+                (true, true) if !is_before(guess + 2) => return guess + 2,
+                (false, false) if guess == 0 || is_before(guess - 1) => return guess,
+                _ => {}
+            }
+        }
+        count_below(top, word)
+    }
+
+    /// The word of a restart point as it is noted, below [`Directory::len`].
+    #[inline]
+    fn word(&self, groups: &[Line], index: usize) -> u64 {
+        groups[index / GROUP_LEN].0[index % GROUP_LEN]
     }
 
     /// The restart points from `start` on whose word is `word`.
@@ -183,6 +228,12 @@ impl Directory {
     pub(super) fn heap_bytes(&self) -> usize {
         size_of_val(&*self.lines)
     }
+}
+
+/// The bytes of a range in a block; none if they are not there.
+#[inline]
+fn bytes_at<'c>(contents: &'c [u8], range: &Range<u32>) -> &'c [u8] {
+    contents.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
 impl Line {
@@ -236,7 +287,7 @@ mod tests {
             }
             at += key.len();
         }
-        let directory = Directory::new(&noted, stride, at, 0..common as u32);
+        let directory = Directory::new(&noted, stride, at, &contents, 0..common as u32);
         (contents, directory)
     }
 
@@ -263,13 +314,62 @@ mod tests {
                     prop_assert!(noted[tied.end..].iter().all(|key| **key >= target));
                 }
                 Lead::Start(start) => {
-                    let before = noted.partition_point(|key| **key < target);
-                    prop_assert_eq!(start.interval, before.saturating_sub(1) * stride);
+                    let last = noted.partition_point(|key| **key < target).saturating_sub(1);
+                    let found = start.interval / stride;
+                    let word = |key: &[u8]| prefix_word(&key[directory.common.len()..]);
+                    let is_tied = || word(noted[last]) == word(&target);
+                    prop_assert!(found == last || found + 1 == last && is_tied());
+                    prop_assert_eq!(start.interval % stride, 0);
                     let offset = |keys: &[Vec<u8>]| keys.iter().map(Vec::len).sum::<usize>();
                     prop_assert_eq!(start.at, offset(&keys[..start.interval]));
                     let end = (stride == 1).then(|| offset(&keys[..=start.interval]));
                     prop_assert_eq!(start.end, end);
                 }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_that_grow_evenly_are_found_with_and_without_the_trend(
+            count in 2usize..600,
+            step in 1u16..50,
+            jitter in 0u16..400,
+            targets in proptest::collection::vec(any::<u16>(), 50),
+        ) {
+            let numbers: std::collections::BTreeSet<u16> = (0..count)
+                .map(|i| 100 + i as u16 * step + (i as u16).wrapping_mul(40503) % (jitter + 1))
+                .collect();
+            let key = |number: u16| [&b"ledger"[..], &number.to_be_bytes()].concat();
+            let keys: Vec<Vec<u8>> = numbers.iter().map(|number| key(*number)).collect();
+            let (contents, mut directory) = directory(&keys, 1);
+            prop_assert!(directory.trend.is_some() || jitter > 2 * step);
+            let targets: Vec<_> = targets.into_iter().chain(numbers).map(key).collect();
+            let leads = |directory: &Directory| -> Vec<_> {
+                targets.iter().map(|target| directory.lead(&contents, target)).collect()
+            };
+            let with = leads(&directory);
+            directory.trend = None;
+            prop_assert_eq!(with, leads(&directory));
+        }
+    }
+
+    #[test]
+    fn a_common_prefix_is_compared_whole_however_long() {
+        for len in [0, 1, COMMON_HEAD_LEN, COMMON_HEAD_LEN + 1, 100] {
+            let key = |end: &[u8]| [&vec![b'm'; len][..], end].concat();
+            let keys: Vec<_> = (1..200u8).map(|n| key(&[n])).collect();
+            let (contents, directory) = directory(&keys, 1);
+            let interval = |target: &[u8]| match directory.lead(&contents, target) {
+                Lead::Start(start) => start.interval,
+                Lead::Tied(tied) => panic!("tied: {tied:?}"),
+            };
+            assert_eq!(interval(&key(&[100, 1])), 99);
+            if let Some(last) = len.checked_sub(1) {
+                let differing = |byte| [&vec![b'm'; last][..], &[byte, 100]].concat();
+                assert_eq!(interval(&differing(b'a')), 0);
+                assert_eq!(interval(&differing(b'z')), 198);
+                assert_eq!(interval(&vec![b'm'; last]), 0);
             }
         }
     }

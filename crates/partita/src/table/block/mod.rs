@@ -32,6 +32,7 @@ mod neighbor;
 pub(crate) mod search;
 #[cfg(test)]
 mod tests;
+mod trend;
 mod walk;
 
 pub use budget::KeyBudget;
@@ -193,7 +194,7 @@ impl<F: Format> Block<F> {
             .iter()
             .map(|restart| Noted { word: prefix_word(&key(restart)[common_len..]), at: restart.at })
             .collect();
-        let directory = Directory::new(&noted, stride, self.layout.keys_end, common);
+        let directory = Directory::new(&noted, stride, self.layout.keys_end, &self.bytes, common);
         let bytes = directory.heap_bytes();
         // Another thread may have been faster; then it was told of the bytes.
         Ok(self.directory.set(directory).map_or(0, |()| bytes))

@@ -162,7 +162,6 @@ impl<F: Format> Block<F> {
                     return Err(overrun(at, next_restart));
                 }
                 intervals_passed += 1;
-                next_restart = end.take().unwrap_or_else(|| self.restart_or_end(intervals_passed));
             }
             let Some(entry) = self.decode(at, restart, &mut state) else {
                 return Err(damaged_entry(at));
@@ -192,6 +191,10 @@ impl<F: Format> Block<F> {
                 matched = shared + common;
             }
             previous_len = shared + (own_end - key_at);
+            // Only now, since a search that ends at a restart point does without the restart array.
+            if restart {
+                next_restart = end.take().unwrap_or_else(|| self.restart_or_end(intervals_passed));
+            }
             at = entry.next;
         }
         if at > next_restart {
