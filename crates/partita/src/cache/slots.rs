@@ -50,6 +50,12 @@ impl<T: CacheObject> Slots<T> {
         self.0.get(at as u64, guard)
     }
 
+    /// The same without a trace: for a look ahead at what a lookup is about to get.
+    #[inline]
+    pub fn peek<'g>(&self, at: usize, guard: &'g Guard) -> Option<&'g Entry<T>> {
+        self.0.place().find(at as u64, guard)
+    }
+
     /// The object of slot `at`; if it is not in the cache, `load` makes it, once however many threads ask.
     ///
     /// * `how`: whether a loaded object enters the cache. Without room it does not enter in any case.

@@ -7,6 +7,7 @@
 use std::borrow::Borrow;
 
 use super::{FoundEntry, LookupKey, ReadContext, TableReader};
+use crate::cache::epoch;
 use crate::error::Result;
 
 /// Tables whose filters are fetched at the same time. A core has some ten cache lines on their way at once.
@@ -50,6 +51,8 @@ impl<'t, 'k, T: Borrow<TableReader>> Candidates<'t, 'k, T> {
         let tables = self.tables.iter().skip(from).take(PREFETCHED_MAX);
         // The only table that is left waits for its filter in any case.
         if tables.len() > 1 {
+            // Once for all of them; those that each takes for itself only count.
+            let _pinned = epoch::pin();
             tables.for_each(|table| table.borrow().prefetch_filter(&self.key));
         }
     }

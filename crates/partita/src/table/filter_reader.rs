@@ -20,7 +20,7 @@ use super::index::Partitions;
 use super::lazy::Lazy;
 use super::pin::{Pin, ask_slot};
 use super::{BlockHandle, BlockRole, FilterStatus, LookupKey, ReadContext};
-use crate::cache::{CacheObject, Held, Role};
+use crate::cache::{CacheObject, Held, Role, epoch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{ChunkProbe, Filter, KeyHash};
 use crate::key::{InternalKey, KeyOrder, PrefixExtractor};
@@ -148,11 +148,11 @@ impl TableFilter {
     #[inline]
     pub(super) fn prefetch(&self, order: &KeyOrder, key: &LookupKey<'_>) {
         let Some(pieces) = self.pieces.get().filter(|_| self.whole_keys) else { return };
-        let pin = &mut Pin::default();
+        let guard = epoch::pin();
         match pieces {
             FilterPieces::Filters(filters) => {
                 let at = first_piece(filters, order, key.seek_key());
-                if let Some(entry) = filters.slots().get(at, pin.guard())
+                if let Some(entry) = filters.slots().peek(at, &guard)
                     && let Some(filter) = entry.as_ref()
                 {
                     filter.prefetch(key.hash());
@@ -160,7 +160,7 @@ impl TableFilter {
             }
             FilterPieces::Chunks(chunks) => {
                 if let ChunkProbe::Chunk { number, within } = chunks.layout().probe(key.hash())
-                    && let Some(entry) = chunks.slots().get(number, pin.guard())
+                    && let Some(entry) = chunks.slots().peek(number, &guard)
                     && let Some(chunk) = entry.as_ref()
                 {
                     chunk.prefetch(within);
