@@ -66,7 +66,7 @@ impl Families {
                     },
                     // SAFETY: as above.
                     None => unsafe {
-                        ffi::rocksdb_writebatch_put(batch, key, len, value, value_len)
+                        ffi::rocksdb_writebatch_put(batch, key, len, value, value_len);
                     },
                 }
             }

@@ -8,6 +8,7 @@ use crate::key::{BYTEWISE_NAME, PrefixExtractor};
 use crate::util::compression::CompressionType;
 
 const FLUSH: Effect = Effect::Awaited("flush");
+const FLUSH_NOW: Effect = Effect::Honoured("flush");
 const COMPACTION: Effect = Effect::Awaited("compaction");
 const STALL: Effect = Effect::Awaited("write stalls");
 const TABLE: Effect = Effect::Honoured("table");
@@ -44,9 +45,9 @@ options! {
     pub struct ColumnFamilyOptions;
     fields {
         /// Bytes of a memtable at which it is flushed.
-        write_buffer_size: usize = 64 << 20, rocksdb "67108864", in 1 to usize::MAX, since "6.2", FLUSH;
+        write_buffer_size: usize = 64 << 20, rocksdb "67108864", in 1 to usize::MAX, since "6.2", FLUSH_NOW;
         /// Most memtables in memory, the one being written included; writes wait beyond.
-        max_write_buffer_number: i32 = 2, rocksdb "2", in 1 to i32::MAX, since "6.2", FLUSH;
+        max_write_buffer_number: i32 = 2, rocksdb "2", in 1 to i32::MAX, since "6.2", FLUSH_NOW;
         /// Memtables that are merged into one table.
         min_write_buffer_number_to_merge: i32 = 1, rocksdb "1", in 1 to i32::MAX, since "6.2", FLUSH;
         /// How tables are merged over time.

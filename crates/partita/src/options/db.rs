@@ -2,13 +2,15 @@ use super::choice::WalRecoveryMode;
 use super::spec::{Effect, Kind, options};
 use crate::util::compression::CompressionType;
 
-const OPEN: Effect = Effect::Awaited("open");
-const RECOVERY: Effect = Effect::Honoured("open");
+const OPEN: Effect = Effect::Honoured("open");
 const WAL: Effect = Effect::Awaited("wal");
-const WRITE: Effect = Effect::Awaited("write");
+const WRITE: Effect = Effect::Honoured("write");
+const WAL_NOW: Effect = Effect::Honoured("wal");
+const FLUSH_NOW: Effect = Effect::Honoured("flush");
+const DAMAGE: Effect = Effect::Awaited("background errors");
 const FLUSH: Effect = Effect::Awaited("flush");
 const COMPACTION: Effect = Effect::Awaited("compaction");
-const MANIFEST: Effect = Effect::Awaited("version");
+const MANIFEST: Effect = Effect::Honoured("version");
 
 /// Nothing acts on it, for that reason.
 const fn no(why: &'static str) -> Effect {
@@ -49,7 +51,7 @@ options! {
         /// Whether it is an error that the database is there.
         error_if_exists: bool = false, rocksdb "false", since "6.2", OPEN;
         /// Whether the first damage that is met stops writes, rather than the file that has it being left alone.
-        paranoid_checks: bool = true, rocksdb "true", since "6.2", OPEN;
+        paranoid_checks: bool = true, rocksdb "true", since "6.2", DAMAGE;
         /// Most tables that are kept open; -1: all. Their memory counts against the cache's budget either way.
         max_open_files: i32 = -1, rocksdb "-1", in -1 to i32::MAX, since "6.2", Effect::Honoured("table cache");
         /// Threads for flushes and compactions together.
@@ -69,11 +71,11 @@ options! {
         /// Microseconds between two looks for files that nothing needs any more.
         delete_obsolete_files_period_micros: u64 = 6 * 3_600_000_000, rocksdb "21600000000", since "6.2", COMPACTION;
         /// Bytes of write-ahead logs above which the oldest memtables are flushed; 0: four times the write buffers.
-        max_total_wal_size: u64 = 0, rocksdb "0", since "6.2", WAL;
+        max_total_wal_size: u64 = 0, rocksdb "0", since "6.2", WAL_NOW;
         /// Directory of the write-ahead logs; empty: that of the database.
-        wal_dir: String = String::new(), rocksdb "", since "6.2", RECOVERY;
+        wal_dir: String = String::new(), rocksdb "", since "6.2", OPEN;
         /// What recovery does with a damaged log.
-        wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, rocksdb "kPointInTimeRecovery", since "6.2", RECOVERY;
+        wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, rocksdb "kPointInTimeRecovery", since "6.2", OPEN;
         /// Seconds for which a log that is no longer needed is kept in `archive/`; 0 for both: deleted at once.
         wal_ttl_seconds as "WAL_ttl_seconds": u64 = 0, rocksdb "0", since "6.2", WAL;
         /// MiB of such logs that are kept.
@@ -81,15 +83,15 @@ options! {
         /// Old logs kept to be written over.
         recycle_log_file_num: usize = 0, rocksdb "0", since "6.2", WAL;
         /// Whether log records stay in memory until the caller flushes the log.
-        manual_wal_flush: bool = false, rocksdb "false", since "6.2", WAL;
+        manual_wal_flush: bool = false, rocksdb "false", since "6.2", WAL_NOW;
         /// Compression of log records: none or ZSTD.
-        wal_compression: CompressionType = CompressionType::None, rocksdb "kNoCompression", since "7.4", WAL;
+        wal_compression: CompressionType = CompressionType::None, rocksdb "kNoCompression", since "7.4", WAL_NOW;
         /// Whether files are synced with their times (`fsync`) rather than their contents alone (`fdatasync`).
         use_fsync: bool = false, rocksdb "false", since "6.2", WAL;
         /// Whether recovery keeps what the logs held in memtables, and their logs.
         avoid_flush_during_recovery: bool = false, rocksdb "false", since "6.2", OPEN;
         /// Whether closing the database leaves memtables unflushed that had no log.
-        avoid_flush_during_shutdown: bool = false, rocksdb "false", since "6.2", FLUSH;
+        avoid_flush_during_shutdown: bool = false, rocksdb "false", since "6.2", FLUSH_NOW;
         /// Whether the memtables of all column families are flushed together.
         atomic_flush: bool = false, rocksdb "false", since "6.2", FLUSH;
         /// Bytes of all memtables together; 0: no such limit. They count against the cache's budget either way.
