@@ -18,6 +18,7 @@
 //! | [`cache`] | one budget of memory for blocks, pieces and all else |
 //! | [`io`] | the seams to the outside: files, clock, threads |
 //! | [`options`] | settings of databases, column families and tables; options files |
+//! | [`statistics`] | what a database tells about itself |
 //! | [`key`] | internal keys, sequence numbers, comparators |
 //! | [`util`] | integer coding, checksums, hashes, compression |
 //! | [`error`] | one error type that names file, offset and cause |
@@ -37,6 +38,7 @@ pub mod key;
 pub mod memtable;
 pub mod merge;
 pub mod options;
+pub mod statistics;
 pub mod table;
 pub mod util;
 pub mod version;

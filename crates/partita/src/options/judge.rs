@@ -6,8 +6,8 @@
 
 use super::spec::OptionGroup;
 use super::{
-    ColumnFamilyOptions, CompactionStyle, DbOptions, FilterLayout, IndexType, SectionKind,
-    WalRecoveryMode,
+    ColumnFamilyOptions, CompactionStyle, DataBlockIndex, DbOptions, FilterLayout, IndexType,
+    SectionKind, WalRecoveryMode,
 };
 use crate::error::{Error, Result};
 use crate::util::compression::CompressionType;
@@ -258,6 +258,30 @@ const FAMILY_RULES: &[Rule<ColumnFamilyOptions>] = &[
         mend: |o| o.table.separate_key_value_in_data_block = false,
     },
     Rule {
+        harm: Harm::Senseless,
+        subject: table("super_block_alignment_size"),
+        broken: |o| {
+            let size = o.table.super_block_alignment_size;
+            size != 0 && (!size.is_power_of_two() || u32::try_from(size).is_err())
+        },
+        because: "it is a power of 2 below 4 GiB",
+        mend: |o| o.table.super_block_alignment_size = 0,
+    },
+    Rule {
+        harm: Harm::Senseless,
+        subject: table("super_block_alignment_space_overhead_ratio"),
+        broken: |o| (1..4).contains(&o.table.super_block_alignment_space_overhead_ratio),
+        because: "it is 0 or at least 4",
+        mend: |o| o.table.super_block_alignment_space_overhead_ratio = 128,
+    },
+    Rule {
+        harm: Harm::Senseless,
+        subject: table("data_block_hash_table_util_ratio"),
+        broken: |o| matches!(o.table.data_block_index, DataBlockIndex::BinaryAndHash { util_ratio } if util_ratio <= 0.0),
+        because: "a hash table needs buckets",
+        mend: |o| o.table.data_block_index = DataBlockIndex::BinaryAndHash { util_ratio: 0.75 },
+    },
+    Rule {
         harm: Harm::Idle,
         subject: family("compression_opts"),
         broken: |o| {
@@ -365,6 +389,12 @@ mod tests {
             ("super_block_alignment_size", "4096"),
         ],
         &[("separate_key_value_in_data_block", "true")],
+        &[("super_block_alignment_size", "5000")],
+        &[("super_block_alignment_space_overhead_ratio", "3")],
+        &[
+            ("data_block_index_type", "kDataBlockBinaryAndHash"),
+            ("data_block_hash_table_util_ratio", "0"),
+        ],
         &[("compression_opts", "{max_dict_bytes=100;zstd_max_train_bytes=1000;}")],
         &[("pin_l0_filter_and_index_blocks_in_cache", "true")],
         &[("cache_index_and_filter_blocks", "true"), ("no_block_cache", "true")],

@@ -47,8 +47,12 @@ pub(super) fn braces_match(text: &str) -> bool {
 /// Escapes what would mean something in an options file: line ends, backslash, hash and colon.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
         match c {
+            // A reader trims what stands before the value.
+            c if at == 0 && c.is_whitespace() && !matches!(c, '\n' | '\r') => {
+                escaped.extend(['\\', c]);
+            }
             '\n' => escaped += "\\n",
             '\r' => escaped += "\\r",
             '\\' | '#' | ':' => escaped.extend(['\\', c]),

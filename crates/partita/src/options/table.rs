@@ -133,7 +133,9 @@ options! {
         "filter_policy": Kind::Object, rocksdb "nullptr" because "most lookups of absent keys read no data block",
             since "6.2", TABLE,
             set |table, given| {
-                table.filter_policy = FilterPolicy::parse(given.value)?;
+                // Bits are kept as they are printed, and so as they are read again.
+                let asked = FilterPolicy::parse(given.value)?.map(|policy| policy.to_string());
+                table.filter_policy = asked.map_or(Ok(None), |text| FilterPolicy::parse(&text))?;
                 Ok(())
             },
             get |table| table.filter_policy.as_ref().map_or("nullptr".to_owned(), ToString::to_string);

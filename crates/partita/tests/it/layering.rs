@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["iter", "filter", "cache"],
     &["merge"],
     &["io"],
-    &["key"],
+    &["key", "statistics"],
     &["util"],
     &["error"],
 ];

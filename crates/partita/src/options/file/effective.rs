@@ -1,4 +1,6 @@
-use super::{OptionsFile, ReadReport};
+use std::collections::HashMap;
+
+use super::{Finding, OptionsFile, ReadReport};
 use crate::options::{
     ColumnFamilyOptions, DbOptions, Effect, OptionSpec, SectionKind, TableOptions,
 };
@@ -49,11 +51,17 @@ impl ReadReport {
     /// ```
     pub fn effective(&self) -> Vec<EffectiveOption> {
         let mut all = Vec::new();
+        let told: HashMap<(Option<u32>, &str), &Finding> = self
+            .findings
+            .iter()
+            .rev()
+            .filter_map(|finding| Some(((finding.line, finding.option.as_deref()?), finding)))
+            .collect();
         let defaults = OptionsFile::default();
         let mut add =
             |section, family: usize, specs: &mut dyn Iterator<Item = &'static OptionSpec>| {
                 for spec in specs {
-                    all.push(self.effective_option(section, family, spec, &defaults));
+                    all.push(self.effective_option(section, family, spec, &defaults, &told));
                 }
             };
         add(SectionKind::Db, 0, &mut DbOptions::specs());
@@ -70,14 +78,11 @@ impl ReadReport {
         family: usize,
         spec: &'static OptionSpec,
         defaults: &OptionsFile,
+        told: &HashMap<(Option<u32>, &str), &Finding>,
     ) -> EffectiveOption {
         let asked = self.asked(section, family, spec.name);
         let holds = self.options.value(section, family, spec.name);
-        let finding = asked.and_then(|asked| {
-            self.findings.iter().find(|finding| {
-                finding.line == Some(asked.line) && finding.option.as_deref() == Some(spec.name)
-            })
-        });
+        let finding = asked.and_then(|asked| told.get(&(Some(asked.line), spec.name)));
         let why = match (asked, finding) {
             (Some(_), Some(finding)) => finding.message.clone(),
             (Some(asked), None) if asked.value == holds => AS_ASKED.to_owned(),

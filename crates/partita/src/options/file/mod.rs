@@ -17,7 +17,7 @@
 //! | `read`, `nearest`, `finding` | what is made of it, and what there is to tell |
 //! | `effective` | what was asked for, and what holds |
 //! | `write` | the text for RocksDB |
-//! | `names` | file names, and which file is the newest |
+//! | `names`, `store` | file names, which file is the newest, and how it gets into its directory |
 //!
 //! Objects of the running program (the cache, comparators, merge operators) are named in files and never made from them.
 
@@ -27,6 +27,7 @@ mod lines;
 mod names;
 mod nearest;
 mod read;
+mod store;
 mod write;
 
 pub use effective::EffectiveOption;

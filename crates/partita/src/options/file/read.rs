@@ -37,16 +37,15 @@ pub struct ReadReport {
     pub findings: Vec<Finding>,
     /// Findings beyond the first thousand, which are counted only.
     pub findings_left_out: usize,
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: HashMap<Place, Asked>,
 }
+
+/// Which option: section, index of the column family, name.
+pub(super) type Place = (SectionKind, usize, &'static str);
 
 /// An option that the file sets.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    pub(super) section: SectionKind,
-    /// Index of the column family.
-    pub(super) family: usize,
-    pub(super) name: &'static str,
     /// As it stands in the file.
     pub(super) text: String,
     /// The same as it would be printed, before it was judged together with others.
@@ -71,10 +70,13 @@ impl ReadReport {
         }
     }
 
-    pub(super) fn asked(&self, section: SectionKind, family: usize, name: &str) -> Option<&Asked> {
-        self.asked
-            .iter()
-            .find(|asked| asked.section == section && asked.family == family && asked.name == name)
+    pub(super) fn asked(
+        &self,
+        section: SectionKind,
+        family: usize,
+        name: &'static str,
+    ) -> Option<&Asked> {
+        self.asked.get(&(section, family, name))
     }
 }
 
@@ -89,7 +91,7 @@ pub(super) fn read(text: &[u8], mode: Mode) -> ReadReport {
 
 /// Where statements go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Target {
     Nowhere,
     Version,
     Options(SectionKind, usize),
@@ -98,7 +100,7 @@ enum Place {
 struct Reader<'t> {
     mode: Mode,
     report: ReadReport,
-    place: Place,
+    place: Target,
     section: String,
     statements: Vec<(u32, Given<'t>)>,
     families: HashMap<String, usize>,
@@ -112,12 +114,12 @@ impl<'t> Reader<'t> {
             options: OptionsFile::default(),
             findings: Vec::new(),
             findings_left_out: 0,
-            asked: Vec::new(),
+            asked: HashMap::new(),
         };
         Self {
             mode,
             report,
-            place: Place::Nowhere,
+            place: Target::Nowhere,
             section: String::new(),
             statements: Vec::new(),
             families: HashMap::new(),
@@ -157,26 +159,27 @@ impl<'t> Reader<'t> {
             Some(argument) => format!("{title} \"{argument}\""),
             None => title.to_owned(),
         };
-        self.place = match self.place_of(title, argument) {
+        self.place = match self.place_of(line, title, argument) {
             Ok(place) => place,
             Err((kind, message)) => {
                 self.tell(kind, Some(line), None, message);
-                Place::Nowhere
+                Target::Nowhere
             }
         };
     }
 
     fn place_of(
         &mut self,
+        line: u32,
         title: &str,
         argument: Option<String>,
-    ) -> std::result::Result<Place, (FindingKind, String)> {
+    ) -> std::result::Result<Target, (FindingKind, String)> {
         let factory = title.strip_prefix("TableOptions/");
         match (title, argument) {
             ("Version" | "DBOptions", None) => {
                 let (name, place) = match title {
-                    "Version" => ("Version", Place::Version),
-                    _ => ("DBOptions", Place::Options(SectionKind::Db, 0)),
+                    "Version" => ("Version", Target::Version),
+                    _ => ("DBOptions", Target::Options(SectionKind::Db, 0)),
                 };
                 match self.sections_seen.insert(name) {
                     true => Ok(place),
@@ -186,7 +189,7 @@ impl<'t> Reader<'t> {
                     )),
                 }
             }
-            ("CFOptions", Some(name)) => self.begin_family(name),
+            ("CFOptions", Some(name)) => self.begin_family(line, name),
             (_, Some(name)) if factory.is_some() => {
                 if factory != Some("BlockBasedTable") {
                     let message = format!(
@@ -200,7 +203,7 @@ impl<'t> Reader<'t> {
                     return Err((FindingKind::MisplacedSection, message));
                 };
                 match self.tables.insert(family) {
-                    true => Ok(Place::Options(SectionKind::Table, family)),
+                    true => Ok(Target::Options(SectionKind::Table, family)),
                     false => Err((
                         FindingKind::DuplicateSection,
                         "it stands twice; the first counts".to_owned(),
@@ -214,12 +217,16 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn begin_family(&mut self, name: String) -> std::result::Result<Place, (FindingKind, String)> {
+    fn begin_family(
+        &mut self,
+        line: u32,
+        name: String,
+    ) -> std::result::Result<Target, (FindingKind, String)> {
         let families = &mut self.report.options.families;
         let is_default = name == FamilyOptions::DEFAULT;
         if self.families.is_empty() && !is_default {
             let message = format!("the first column family is \"{}\"", FamilyOptions::DEFAULT);
-            self.tell(FindingKind::MisplacedSection, None, None, message);
+            self.tell(FindingKind::MisplacedSection, Some(line), None, message);
             return self.add_family(name);
         }
         if self.families.contains_key(&name) {
@@ -232,16 +239,16 @@ impl<'t> Reader<'t> {
             // It is there from the beginning.
             families[0].name.clone_from(&name);
             self.families.insert(name, 0);
-            return Ok(Place::Options(SectionKind::ColumnFamily, 0));
+            return Ok(Target::Options(SectionKind::ColumnFamily, 0));
         }
         self.add_family(name)
     }
 
-    fn add_family(&mut self, name: String) -> std::result::Result<Place, (FindingKind, String)> {
+    fn add_family(&mut self, name: String) -> std::result::Result<Target, (FindingKind, String)> {
         let families = &mut self.report.options.families;
         families.push(FamilyOptions { name: name.clone(), options: Default::default() });
         self.families.insert(name, families.len() - 1);
-        Ok(Place::Options(SectionKind::ColumnFamily, families.len() - 1))
+        Ok(Target::Options(SectionKind::ColumnFamily, families.len() - 1))
     }
 
     fn end_section(&mut self) {
@@ -250,7 +257,7 @@ impl<'t> Reader<'t> {
         let mut kept = Vec::with_capacity(statements.len());
         for (line, given) in statements {
             match first_lines.get(given.name) {
-                Some(first) if self.place != Place::Nowhere => {
+                Some(first) if self.place != Target::Nowhere => {
                     let message = format!(
                         "\"{}\" stands in line {first} already, and that counts",
                         given.name
@@ -267,9 +274,9 @@ impl<'t> Reader<'t> {
         kept.sort_by_key(|(_, given)| refines_another(given.name));
         for (line, given) in kept {
             match self.place {
-                Place::Nowhere => {}
-                Place::Version => self.take_version(line, given),
-                Place::Options(section, family) => self.take_option(line, section, family, given),
+                Target::Nowhere => {}
+                Target::Version => self.take_version(line, given),
+                Target::Options(section, family) => self.take_option(line, section, family, given),
             }
         }
     }
@@ -302,7 +309,7 @@ impl<'t> Reader<'t> {
         let Some(spec) = section.spec(given.name) else {
             return self.take_unknown(line, section, given);
         };
-        let result = match braces_match(given.value) {
+        let result = match matches!(spec.kind, Kind::Text) || braces_match(given.value) {
             true => self.assign(section, family, given),
             false => Err(given.refused("as many } as {, each after its {")),
         };
@@ -310,14 +317,7 @@ impl<'t> Reader<'t> {
             Ok(value) => {
                 self.tell_effect(line, spec, &value);
                 let text = given.value.to_owned();
-                self.report.asked.push(Asked {
-                    section,
-                    family,
-                    name: spec.name,
-                    text,
-                    value,
-                    line,
-                });
+                self.report.asked.insert((section, family, spec.name), Asked { text, value, line });
             }
             Err(error) => self.tell_bad_value(line, section, family, spec, given, &error),
         }
@@ -515,7 +515,7 @@ impl<'t> Reader<'t> {
 
     fn tell_conflict(
         &mut self,
-        (section, name): (SectionKind, &str),
+        (section, name): (SectionKind, &'static str),
         family: usize,
         because: &str,
     ) {
