@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use partita::io::{DiskFile, RandomAccessFile};
 use partita::key::{InternalKey, SeqNo, ValueType};
-use partita::table::{FilterStatus, ReadContext, ReaderOptions, TableReader, verify_table};
+use partita::table::{
+    FilterStatus, FilterUse, ReadContext, ReaderOptions, TableReader, verify_table,
+};
 use partita_testkit::table_check::{check_all, open};
 
 use crate::Row;
@@ -41,7 +43,9 @@ impl Counts {
 /// * `entries`: what RocksDB's own table iterator returns, encoded internal keys with values.
 pub fn check_table(case: &Case, db: &Db, sst: &Path, entries: &[Row]) -> Counts {
     let name = &case.name;
-    let table = open(sst, &ReaderOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    // Whether a filter pays is not the question here: it must rule out what is absent.
+    let options = ReaderOptions { filter_use: FilterUse::Always, ..ReaderOptions::default() };
+    let table = open(sst, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
     check_filter_kind(&table, case);
     let counts = check_all(&table, entries, name);
     check_verification(sst, entries, name);
