@@ -20,12 +20,24 @@ impl Carried {
         self.0.get(spec.name).map_or(spec.rocksdb_default, String::as_str)
     }
 
-    /// Keeps the option's value.
+    /// Keeps the option's value. An empty one says nothing, since a file leaves it out.
     pub(super) fn put(&mut self, spec: &OptionSpec, value: &str) {
-        if value == spec.rocksdb_default {
+        if value.is_empty() || value == spec.rocksdb_default {
             self.0.remove(spec.name);
         } else {
             self.0.insert(spec.name, value.to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TableOptions;
+
+    #[test]
+    fn an_empty_value_is_no_value() {
+        let mut options = TableOptions::default();
+        options.set("flush_block_policy_factory", "").unwrap();
+        assert_eq!(options, TableOptions::default());
     }
 }
