@@ -293,12 +293,14 @@ impl SkipList {
         user_key: &[u8],
         packed: u64,
     ) -> Option<NodeRef<'_>> {
-        let before = self.last_before(order, user_key, packed);
-        self.node(next(before, 0))
+        self.node(self.neighbors(order, user_key, packed).1)
     }
 
-    /// The last node before (`user_key`, `packed`), or the head.
-    fn last_before<O: UserKeyOrder>(&self, order: &O, user_key: &[u8], packed: u64) -> Link {
+    /// The last node before (`user_key`, `packed`), or the head; and the first that is not before it, or null.
+    ///
+    /// Both as one load of the link between them showed: to follow the link again may lead to a node that was inserted
+    /// meanwhile, before the key.
+    fn neighbors<O: UserKeyOrder>(&self, order: &O, user_key: &[u8], packed: u64) -> (Link, Link) {
         let mut level = self.height.load(MemoryOrdering::Relaxed) - 1;
         let (mut before, mut behind) = (self.head, ptr::null_mut());
         loop {
@@ -312,7 +314,7 @@ impl SkipList {
             if is_before {
                 before = candidate;
             } else if level == 0 {
-                return before;
+                return (before, candidate);
             } else {
                 behind = candidate;
                 level -= 1;
@@ -443,7 +445,7 @@ impl Cursor {
     }
 
     pub(super) fn seek<O: UserKeyOrder>(&mut self, order: &O, user_key: &[u8], packed: u64) {
-        self.node = next(self.list.last_before(order, user_key, packed), 0);
+        self.node = self.list.neighbors(order, user_key, packed).1;
     }
 
     /// To the last node that is not behind (`user_key`, `packed`).
@@ -453,8 +455,7 @@ impl Cursor {
         user_key: &[u8],
         packed: u64,
     ) {
-        let before = self.list.last_before(order, user_key, packed);
-        let candidate = next(before, 0);
+        let (before, candidate) = self.list.neighbors(order, user_key, packed);
         let is_there = !candidate.is_null() && {
             let (key, its_packed) = key_of(candidate);
             its_packed == packed && order.compare(key, user_key).is_eq()

@@ -33,6 +33,7 @@ mod threads {
     use crate::memtable::order::ReverseBytewise;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicBool, Ordering as MemoryOrdering};
 
     #[test]
     fn an_empty_list_has_no_entries() {
@@ -175,15 +176,28 @@ mod threads {
         Ok(())
     }
 
+    /// Tells the readers if a writer fails: they would wait for its keys.
+    struct Failing<'f>(&'f AtomicBool);
+
+    impl Drop for Failing<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                self.0.store(true, MemoryOrdering::Relaxed);
+            }
+        }
+    }
+
     #[test]
     fn threads_insert_and_read_at_once() {
         const THREADS: u32 = 4;
         const KEYS: u32 = 20_000;
         let list = Arc::new(list());
+        let failed = &AtomicBool::new(false);
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
                 let list = Arc::clone(&list);
                 scope.spawn(move || {
+                    let _failing = Failing(failed);
                     let mut hint = InsertHint::new();
                     for n in 0..KEYS / THREADS {
                         // Runs of neighbours, interleaved with those of the other threads.
@@ -202,7 +216,7 @@ mod threads {
                 scope.spawn(move || {
                     let mut cursor = Cursor::new(Arc::clone(&list));
                     let mut seen = 0;
-                    while seen < KEYS as usize {
+                    while seen < KEYS as usize && !failed.load(MemoryOrdering::Relaxed) {
                         seen = 0;
                         let mut last: Option<Vec<u8>> = None;
                         cursor.seek_to_first();
@@ -288,6 +302,26 @@ mod models {
             assert!(before == list.head || key_of(before).0 == b"bb");
             writer.join().unwrap();
             assert_eq!(finish(list), [&b"bb"[..], b"d"]);
+        });
+    }
+
+    /// Found by `threads_insert_and_read_at_once`: the search had passed the place when a smaller key came in, and the
+    /// link was followed a second time.
+    #[test]
+    fn a_seek_finds_no_key_before_its_target() {
+        loom::model(|| {
+            let list = Arc::new(list());
+            insert(&list, b"d", 1);
+            let other = Arc::clone(&list);
+            let writer = thread::spawn(move || insert(&other, b"b", 1));
+            let found = list.seek(&Bytewise, b"c", u64::MAX).unwrap();
+            assert_eq!(found.split_key().0, b"d");
+            let mut cursor = Cursor::new(Arc::clone(&list));
+            cursor.seek(&Bytewise, b"c", u64::MAX);
+            assert_eq!(cursor.node().unwrap().split_key().0, b"d");
+            drop(cursor);
+            writer.join().unwrap();
+            assert_eq!(finish(list), [b"b", b"d"]);
         });
     }
 
