@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod ldb;
+pub mod random;
 pub mod rocksdict;
 pub mod sst_dump;

@@ -12,25 +12,9 @@ use partita::key::SeqNo;
 use partita::options::WalRecoveryMode;
 use partita::wal::{LogReader, LogReaderOptions, LogWriter, LogWriterOptions};
 use partita_compat_debian::ldb;
+use partita_compat_debian::random::Random;
 use partita_compat_rocks::batch::Families;
 use partita_compat_rocks::db::{Db, Op};
-
-/// SplitMix64: the same choices in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) as usize % bound
-    }
-
-    fn bytes(&mut self, most: usize) -> Vec<u8> {
-        (0..self.below(most + 1)).map(|_| self.below(256) as u8).collect()
-    }
-}
 
 #[test]
 fn random_batches_have_the_bytes_of_rocksdb() {

@@ -1,7 +1,5 @@
 //! A lookup of what is cached allocates nothing, floors and ceilings included. A binary of its own, because it counts all allocations.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -14,28 +12,9 @@ use partita::table::{
     FilterUse, LookupKey, ReadContext, ReaderOptions, TableBuilder, TableContext, TableReader,
 };
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
+mod counting;
 
-struct Counting;
-
-// SAFETY: hands every call on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: as above; what was allocated came from there.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+use counting::allocations;
 
 fn key(number: u32) -> [u8; 8] {
     u64::from(number).to_be_bytes()
@@ -79,19 +58,19 @@ fn cached_gets_of_present_and_absent_keys_allocate_nothing() {
             let table = table(partitioned, value_len);
             let mut ctx = ReadContext::default();
             let mut look_up_all = || {
-                let mut allocations = 0;
+                let mut counted = 0;
                 for number in 0..40_000 {
                     // Absent keys stand behind present ones, and are no separators.
                     let is_present = number % 2 == 0;
                     let key = [&key(number / 2 * 2)[..], b"x"].concat();
                     let key = if is_present { &key[..8] } else { &key };
-                    let before = ALLOCATIONS.with(Cell::get);
+                    let before = allocations();
                     let found = table.get(&LookupKey::new(key, SeqNo::MAX), &mut ctx).unwrap();
-                    allocations += ALLOCATIONS.with(Cell::get) - before;
+                    counted += allocations() - before;
                     let found = found.map(|found| found.value.len());
                     assert_eq!(found, is_present.then_some(value_len));
                 }
-                allocations
+                counted
             };
             // What is built at the second use is built then.
             look_up_all();
@@ -110,10 +89,10 @@ fn cached_floors_and_ceilings_allocate_nothing_but_at_borders_of_index_pieces() 
             let mut allocating = 0;
             for number in 1..39_999 {
                 let bound = key(number);
-                let before = ALLOCATIONS.with(Cell::get);
+                let before = allocations();
                 let floor = table.get_floor(Bound::Included(&bound), SeqNo::MAX, &mut ctx).unwrap();
                 let ceil = table.get_ceil(Bound::Included(&bound), SeqNo::MAX, &mut ctx).unwrap();
-                allocating += u32::from(ALLOCATIONS.with(Cell::get) > before);
+                allocating += u32::from(allocations() > before);
                 assert_eq!(*floor.unwrap().user_key, key(number / 2 * 2));
                 if number < 39_998 {
                     assert_eq!(*ceil.unwrap().user_key, key(number.div_ceil(2) * 2));

@@ -1,7 +1,5 @@
 //! A step over what is in memory allocates nothing, nor does a get. A binary of its own, because it counts all allocations.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 
 use partita::iter::{
@@ -12,28 +10,9 @@ use partita::key::{KeyOrder, LookupKey, SeqNo, ValueType};
 use partita::memtable::{InsertHint, MemTable, MemTableIter, MemTableOptions};
 use partita::merge::VersionWalk;
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
+mod counting;
 
-struct Counting;
-
-// SAFETY: hands every call on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: as above; what was allocated came from there.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+use counting::allocations;
 
 /// There are no files here.
 struct NoFiles;
@@ -94,9 +73,9 @@ fn memtables() -> Vec<Arc<MemTable>> {
 }
 
 fn allocations_of(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = allocations();
     work();
-    ALLOCATIONS.with(Cell::get) - before
+    allocations() - before
 }
 
 #[test]
