@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{ColumnFamily, DbInner};
 use crate::error::Result;
-use crate::options::file::{self, FamilyOptions, OptionsFile};
+use crate::options::file::{FamilyOptions, OptionsFile};
 use crate::version::{FileName, FileNumber, ObsoleteFile};
 
 impl DbInner {
@@ -15,31 +15,13 @@ impl DbInner {
             name: family.name().to_owned(),
             options: family.options().clone(),
         };
-        let text = OptionsFile {
+        let file = OptionsFile {
             rocksdb_version: None,
             db: self.options.clone(),
             families: families.values().map(of_family).collect(),
-        }
-        .to_text();
-        let dir = self.versions.dir();
-        let number = self.versions.new_file_number();
-        let temporary = FileName::Temporary(number).in_dir(dir);
-        let write = || {
-            let mut out = self.fs.create(&temporary)?;
-            out.append(text.as_bytes())?;
-            out.sync()?;
-            drop(out);
-            self.fs.rename(&temporary, &FileName::Options(number).in_dir(dir))
         };
-        if let Err(error) = write() {
-            let _ = self.fs.remove(&temporary);
-            return Err(error);
-        }
-        self.fs.sync_dir(dir)?;
-        let names = self.fs.list(dir)?;
-        for old in file::obsolete(names.iter().filter_map(|name| name.to_str())) {
-            self.remove(FileName::Options(old.into()), dir);
-        }
+        let number = self.versions.new_file_number();
+        file.store(&*self.fs, self.versions.dir(), number.get())?;
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::merge::{MergeOperator, builtin};
-use crate::options::file::{self, Mode, OptionsFile};
+use crate::options::file::{Mode, OptionsFile};
 use crate::options::{ColumnFamilyOptions, DbOptions, ObjectName};
 use crate::table::ReaderOptions;
 use crate::version::{
@@ -93,11 +93,8 @@ pub(super) fn open_families(
 /// What cannot be made out of it is passed over, as RocksDB does that reads a newer version's file: it is for the caller
 /// to say what matters, and for `partita db options` to tell.
 pub(super) fn stored_options(builder: &DbBuilder) -> Result<Option<OptionsFile>> {
-    let names = builder.fs.list(&builder.dir)?;
-    let names = names.iter().filter_map(|name| name.to_str());
-    let Some(number) = file::newest(names) else { return Ok(None) };
-    let text = builder.fs.read(&builder.dir.join(file::file_name(number)))?;
-    Ok(Some(OptionsFile::read(&text, Mode::Lenient).options))
+    let found = OptionsFile::load_newest(&*builder.fs, &builder.dir, Mode::Lenient)?;
+    Ok(found.map(|(_, report)| report.options))
 }
 
 /// A family's configuration, with what the caller left open filled in.

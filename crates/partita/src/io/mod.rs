@@ -21,6 +21,7 @@ mod file;
 mod file_system;
 mod memory;
 mod random;
+mod replace;
 mod scheduler;
 #[cfg(test)]
 mod tests;
@@ -31,4 +32,5 @@ pub use fault::{Call, CallKind, Fault, FaultFileSystem};
 pub use file::{RandomAccessFile, SequentialFile, WritableFile};
 pub use file_system::{FileLock, FileSystem};
 pub use memory::{MemoryFile, MemoryFileSystem, MemoryWriter, Unsynced};
+pub(crate) use replace::replace_file;
 pub use scheduler::{Job, ManualScheduler, Priority, Scheduler, ThreadPool, run_together};

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::{FileName, FileNumber};
 use crate::error::{Error, Result};
-use crate::io::FileSystem;
+use crate::io::{self, FileSystem};
 
 /// Whether the directory holds a database: whether it has a CURRENT.
 pub fn database_exists(fs: &dyn FileSystem, dir: &Path) -> Result<bool> {
@@ -105,18 +105,5 @@ pub(super) fn replace_file(
     name: FileName,
     bytes: &[u8],
 ) -> Result<()> {
-    let temporary = FileName::Temporary(number).in_dir(dir);
-    let write = || {
-        let mut file = fs.create(&temporary)?;
-        file.append(bytes)?;
-        file.sync()?;
-        drop(file);
-        fs.rename(&temporary, &name.in_dir(dir))
-    };
-    if let Err(error) = write() {
-        // Left behind it does no harm: the next open removes temporary files.
-        let _ = fs.remove(&temporary);
-        return Err(error);
-    }
-    fs.sync_dir(dir)
+    io::replace_file(fs, dir, &FileName::Temporary(number).to_string(), &name.to_string(), bytes)
 }

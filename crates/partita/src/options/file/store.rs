@@ -1,10 +1,10 @@
 //! Options files in a database's directory.
 //!
 //! ```text
-//! OPTIONS-000012.dbtmp   written, synced
-//! OPTIONS-000012         the same under its name, then the directory synced: the newest
-//! OPTIONS-000007         the one before stays, for the case that the newest is damaged
-//! OPTIONS-000004         goes
+//! 000012.dbtmp     written, synced
+//! OPTIONS-000012   the same under its name, then the directory synced: the newest
+//! OPTIONS-000007   the one before stays, for the case that the newest is damaged
+//! OPTIONS-000004   goes
 //! ```
 //!
 //! A power cut at any moment leaves the newest file whole: a file has its name only when its contents are on disk.
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Mode, OptionsFile, ReadReport, file_name, newest, obsolete};
 use crate::error::Result;
-use crate::io::FileSystem;
+use crate::io::{FileSystem, replace_file};
 
-/// What RocksDB calls files that are not finished; it removes them when it opens the database.
+/// What files are called that are not finished; whoever opens the database removes them.
 const UNFINISHED: &str = "dbtmp";
 
 impl OptionsFile {
@@ -44,25 +44,12 @@ impl OptionsFile {
     /// # Ok::<(), partita::Error>(())
     /// ```
     pub fn store(&self, fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<PathBuf> {
-        let path = dir.join(file_name(number));
-        let unfinished = path.with_extension(UNFINISHED);
-        let written = self.write_to(fs, &unfinished).and_then(|()| fs.rename(&unfinished, &path));
-        if written.is_err() {
-            // What is left of it is in nobody's way, and the error above says more.
-            let _ = fs.remove(&unfinished);
-        }
-        written?;
-        fs.sync_dir(dir)?;
+        let (name, temporary) = (file_name(number), format!("{number:06}.{UNFINISHED}"));
+        replace_file(fs, dir, &temporary, &name, self.to_text().as_bytes())?;
         for old in obsolete(names(fs, dir)?.iter().map(String::as_str)) {
             let _ = fs.remove(&dir.join(file_name(old)));
         }
-        Ok(path)
-    }
-
-    fn write_to(&self, fs: &dyn FileSystem, path: &Path) -> Result<()> {
-        let mut file = fs.create(path)?;
-        file.append(self.to_text().as_bytes())?;
-        file.sync()
+        Ok(dir.join(name))
     }
 
     /// Reads the newest options file in `dir`, with its number; `None` if there is none.
