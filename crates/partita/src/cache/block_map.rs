@@ -22,8 +22,9 @@ use super::entry::{CacheObject, Entry, Held, Link};
 use super::epoch::{self, Guard, Retired, Shared};
 use super::home::{Admission, Home, Place, mix};
 use super::shard::Unlink;
-use super::{Cache, Role, lock};
+use super::{Cache, Role};
 use crate::error::Result;
+use crate::util::sync::lock;
 
 /// Links to cached blocks by offset.
 ///

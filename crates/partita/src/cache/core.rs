@@ -7,10 +7,10 @@ use super::accounts::Accounts;
 use super::entry::{CacheObject, Held};
 use super::epoch::{self, Retired};
 use super::evict::Hands;
-use super::lock;
 use super::role::{Account, Role};
 use super::shard::{Member, Queue, Shard, Spot};
 use super::{CacheOptions, Limit};
+use crate::util::sync::lock;
 
 /// What all handles of a cache share.
 pub(super) struct Core {

@@ -24,9 +24,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use super::core::Core;
 use super::epoch::{self, Retired};
-use super::lock;
 use super::role::Role;
 use super::shard::{Member, QUEUES, Queue, Shard};
+use crate::util::sync::lock;
 
 /// Bytes, cost and members of one queue over all shards.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::entry::{CacheObject, Held};
-use super::lock;
+use crate::util::sync::lock;
 
 /// The loads under way of one home.
 pub(super) struct Flights<T: CacheObject>(Mutex<Vec<(u64, Arc<Flight<T>>)>>);

@@ -90,7 +90,7 @@ mod tests;
 mod word;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 pub use block_map::BlockMap;
 pub use entry::{CacheObject, Entry, Held};
@@ -211,9 +211,4 @@ impl fmt::Debug for Cache {
             .field("usage_bytes", &self.core.accounts.total())
             .finish()
     }
-}
-
-/// Locks a mutex. No code of others runs under the cache's locks, so that a panic cannot leave one half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::commit::lock;
 use super::{ColumnFamily, Db, DbInner};
 use crate::error::Result;
+use crate::util::sync::lock;
 
 /// What all clones of a [`Db`] share; background jobs hold what is in it. It is closed with the last clone.
 pub(super) struct Opened(Arc<DbInner>);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::commit::lock;
 use super::open::{configure, family_state, order_named};
 use super::{ColumnFamily, Db, FamilyConfig};
 use crate::error::Result;
+use crate::util::sync::lock;
 
 impl Db {
     /// Creates a column family.

@@ -18,11 +18,12 @@
 //! 5. Whoever leads hands on the front, also when it panics ([`Leadership`]).
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::batch::WriteBatch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
+use crate::util::sync::lock;
 
 /// Bytes of a group from which members insert their own entries. Below, waking them costs more than it saves.
 const TOGETHER_BYTES: usize = 16 << 10;
@@ -323,11 +324,6 @@ pub(super) fn again(error: &Error) -> Error {
 #[cold]
 fn abandoned() -> Error {
     Error::new(ErrorKind::Aborted, "the leader of the write group panicked")
-}
-
-/// What these locks guard is whole between calls, so a panic elsewhere does not spoil it.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

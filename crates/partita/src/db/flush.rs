@@ -12,7 +12,6 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use super::commit::lock;
 use super::level0::{Origin, write_level0};
 use super::read_view::ReadView;
 use super::writer::Flushing;
@@ -20,6 +19,7 @@ use super::{ColumnFamily, Db, DbInner};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::Priority;
 use crate::memtable::MemTable;
+use crate::util::sync::lock;
 use crate::version::edit::NewFile;
 use crate::version::{FileNumber, VersionEdit};
 

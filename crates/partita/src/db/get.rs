@@ -8,10 +8,9 @@
 //!
 //! A range tombstone over the key ends the walk after its source: whatever older sources have is older than it.
 
-use std::sync::Arc;
-
 use super::family::FamilyState;
 use super::read_view::ReadView;
+use super::tombstones::tombstones_of;
 use super::value::PinnedValue;
 use crate::error::Result;
 use crate::iter::TruncatedTombstones;
@@ -99,12 +98,7 @@ impl<'k> FileCover<'k> {
         key: &'k LookupKey<'k>,
         ctx: &mut ReadContext,
     ) -> Result<Self> {
-        if !table.has_range_tombstones() {
-            return Ok(Self { tombstones: None, key });
-        }
-        let set = Arc::clone(table.range_tombstones(ctx)?);
-        let tombstones = TruncatedTombstones::in_file(set, &file.smallest, &file.largest)?;
-        Ok(Self { tombstones: Some(tombstones), key })
+        Ok(Self { tombstones: tombstones_of(file, table, ctx)?, key })
     }
 
     /// Whether a version in the file is hidden.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::commit::lock;
 use super::family::FamilyState;
 use super::read_view::ReadView;
 use super::{ColumnFamily, DbInner};
@@ -12,6 +11,7 @@ use crate::cache::Cache;
 use crate::error::Result;
 use crate::key::KeyOrder;
 use crate::memtable::{MemTable, MemTableOptions, MemoryCharge};
+use crate::util::sync::lock;
 use crate::version::FileNumber;
 
 /// An empty memtable whose first entries will be in this log.

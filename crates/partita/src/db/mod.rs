@@ -16,7 +16,7 @@
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `recover.rs`, `apply.rs` | from logs and batches to memtables |
 //! | `family.rs`, `read_view.rs` | what a column family has in memory |
-//! | `get.rs`, `value.rs` | point lookups |
+//! | `get.rs`, `value.rs`, `tombstones.rs` | point lookups |
 //! | `iterator.rs`, `source.rs`, `level_run.rs` | walks |
 
 mod apply;
@@ -46,6 +46,7 @@ mod snapshot;
 mod source;
 #[cfg(test)]
 mod tests;
+mod tombstones;
 mod value;
 mod write;
 #[cfg(test)]
@@ -107,7 +108,7 @@ impl Db {
     ///
     /// * Errors: `Corruption` and `Io` of the files; `NotSupported` for a key with merge operands and no merge operator.
     pub fn get(&self, key: &[u8]) -> Result<Option<PinnedValue>> {
-        self.get_cf(&self.default_family(), key)
+        self.get_cf(default_of(&self.inner().families.load()), key)
     }
 
     /// The value of a key in a column family.
@@ -177,10 +178,7 @@ impl Db {
 
     /// The column family that every database has.
     pub fn default_family(&self) -> ColumnFamily {
-        match self.inner().families.load().get(&DEFAULT_FAMILY) {
-            Some(family) => family.clone(),
-            None => unreachable!("the manifest was refused without it"),
-        }
+        default_of(&self.inner().families.load()).clone()
     }
 
     /// The column family of this name.
@@ -222,6 +220,13 @@ impl Db {
     /// The sequence number of the last write that readers see.
     pub fn visible_seqno(&self) -> SeqNo {
         self.inner().versions.last_sequence()
+    }
+}
+
+fn default_of(families: &BTreeMap<u32, ColumnFamily>) -> &ColumnFamily {
+    match families.get(&DEFAULT_FAMILY) {
+        Some(family) => family,
+        None => unreachable!("the manifest was refused without it"),
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use arc_swap::ArcSwap;
 
-use super::commit::{CommitQueue, lock};
+use super::commit::CommitQueue;
 use super::identity::{new_db_id, new_session_id};
 use super::level0::{Origin, write_level0};
 use super::log::{LogPlace, Logs};
@@ -30,6 +30,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::io::{FileLock, FileSystem, ThreadPool};
 use crate::options::DbOptions;
+use crate::util::sync::lock;
 use crate::version::edit::NewFile;
 use crate::version::{
     DEFAULT_FAMILY_NAME, FileName, FileNumber, OpenTables, VersionEdit, VersionSet,

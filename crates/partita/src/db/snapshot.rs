@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use super::commit::lock;
 use crate::key::SeqNo;
+use crate::util::sync::lock;
 
 /// A moment of the database, at which it can be read as long as this lives. Cheap to clone.
 ///

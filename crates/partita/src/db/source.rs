@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::family::FamilyState;
 use super::level_run::LevelRun;
 use super::read_view::ReadView;
+use super::tombstones::tombstones_of;
 use crate::error::Result;
 use crate::iter::{
     Bounds, Cover, InternalIterator, LevelIterator, MergingIterator, TruncatedTombstones,
@@ -131,9 +132,7 @@ impl Gather {
         ctx: &mut ReadContext,
     ) -> Result<()> {
         let table = family.tables.get(file, 0, ctx)?;
-        if table.has_range_tombstones() {
-            let set = Arc::clone(table.range_tombstones(ctx)?);
-            let tombstones = TruncatedTombstones::in_file(set, &file.smallest, &file.largest)?;
+        if let Some(tombstones) = tombstones_of(file, &table, ctx)? {
             self.cover.add(self.sources.len(), tombstones);
         }
         self.sources.push(Source::Table(table.iter()));

@@ -3,12 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use super::apply::{Hints, Target, apply, check};
-use super::commit::{CommitOptions, LogRecord, Stages, lock};
+use super::commit::{CommitOptions, LogRecord, Stages};
 use super::writer::Writer;
 use super::{ColumnFamily, Db, DbInner};
 use crate::batch::{BatchReader, WriteBatch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
+use crate::util::sync::lock;
 
 /// How a write is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

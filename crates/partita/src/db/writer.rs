@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::commit::{CommitQueue, lock};
+use super::commit::CommitQueue;
 use super::log::{LogPlace, Logs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{Clock, FileLock, Scheduler};
+use crate::util::sync::lock;
 
 /// The writing half of a database.
 ///

@@ -1,4 +1,4 @@
-//! Tools that know nothing of databases: integer coding, checksums, hashes, compression, prefetching.
+//! Tools that know nothing of databases: integer coding, checksums, hashes, compression, prefetching, locks.
 
 pub mod checksum;
 pub mod coding;
@@ -6,3 +6,4 @@ pub mod compression;
 pub mod hash;
 pub(crate) mod prefetch;
 pub(crate) mod prefix;
+pub(crate) mod sync;

@@ -2,9 +2,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::builder::FIRST_EPOCH;
-use super::obsolete::lock;
 use super::{FileNumber, Version};
 use crate::key::KeyOrder;
+use crate::util::sync::lock;
 
 /// The default column family's id. It exists in every database and cannot be dropped.
 pub const DEFAULT_FAMILY: u32 = 0;

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use super::edit::{BlobFileGarbage, NewFile};
 use super::family::DEFAULT_FAMILY;
-use super::obsolete::lock;
 use super::{Family, FileName, FileNumber, Version, VersionEdit};
 use crate::error::Result;
 use crate::io::FileSystem;
 use crate::key::SeqNo;
+use crate::util::sync::lock;
 use crate::wal::{LogWriter, LogWriterOptions};
 
 /// Tables in one record of a snapshot, so that neither writer nor reader holds all of them as bytes.

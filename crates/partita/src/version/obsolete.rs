@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::FileNumber;
+use crate::util::sync::lock;
 
 /// A file that no version names any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,9 +82,4 @@ impl Drop for PendingOutput {
     fn drop(&mut self) {
         lock(&self.numbers).remove(&self.number);
     }
-}
-
-/// What these locks guard is whole between calls, so a panic elsewhere does not spoil it.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-use super::obsolete::lock;
 use super::{FileName, TableFile, unique_id};
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, RandomAccessFile};
 use crate::key::SeqNo;
 use crate::table::{ReadContext, ReaderOptions, TableReader};
+use crate::util::sync::lock;
 
 /// Opens the tables of a column family when they are first used.
 ///

@@ -27,7 +27,6 @@ use super::current::{replace_file, set_current};
 use super::edit::WalAddition;
 use super::family::{DEFAULT_FAMILY, DEFAULT_FAMILY_NAME, Family, FamilyStart};
 use super::manifest::{ManifestWriter, SnapshotState};
-use super::obsolete::lock;
 use super::plan::Plan;
 use super::recover::{greatest_number, recover};
 use super::replay::{Expectations, Replayed};
@@ -38,6 +37,7 @@ use super::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::FileSystem;
 use crate::key::{Comparator, KeyOrder, SeqNo};
+use crate::util::sync::lock;
 
 /// How a set of versions is opened and written.
 #[derive(Clone, Debug)]

@@ -56,8 +56,7 @@ impl Compaction {
     pub(crate) fn nothing_older_outside(&self) -> bool {
         let order = self.version.key_order();
         let Some((from, to)) = self.user_key_range(order) else { return true };
-        let below = self.version.levels().iter().skip(self.output_level + 1);
-        below.clone().all(|level| level.overlapping(order, Some(from), Some(to)).is_empty())
+        !self.version.overlaps_below(self.output_level, Some(from), Some(to))
             && (self.output_level > 0 || self.files().count() == self.version.levels()[0].len())
     }
 
