@@ -41,10 +41,25 @@ impl Form {
     ///
     /// * Errors: says which part of `text` is not in this form.
     pub(crate) fn parse(self, text: &str) -> Result<Vec<u8>, String> {
+        let mut buffer = Vec::new();
+        self.decode(text.as_bytes(), &mut buffer).map(<[u8]>::to_vec)
+    }
+
+    /// The same for text that may be no UTF-8: other bytes than ASCII stand for themselves.
+    ///
+    /// * `buffer`: holds what had to be translated; what it held before is lost.
+    pub(crate) fn decode<'t>(
+        self,
+        text: &'t [u8],
+        buffer: &'t mut Vec<u8>,
+    ) -> Result<&'t [u8], String> {
+        buffer.clear();
         match self {
-            Self::Escaped => parse_escaped(text.as_bytes()),
-            Self::Hex => parse_hex(text.as_bytes()),
+            Self::Escaped if !text.contains(&b'\\') => return Ok(text),
+            Self::Escaped => decode_escaped(text, buffer)?,
+            Self::Hex => decode_hex(text, buffer)?,
         }
+        Ok(buffer)
     }
 }
 
@@ -93,15 +108,13 @@ fn is_plain(byte: u8) -> bool {
     (0x20..0x7f).contains(&byte) && byte != b'\\'
 }
 
-fn parse_escaped(text: &[u8]) -> Result<Vec<u8>, String> {
-    let mut out = Vec::with_capacity(text.len());
+fn decode_escaped(text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     let mut rest = text;
-    while let Some((&byte, after)) = rest.split_first() {
-        if byte != b'\\' {
-            out.push(byte);
-            rest = after;
-            continue;
-        }
+    loop {
+        let plain = rest.iter().take_while(|&&byte| byte != b'\\').count();
+        out.extend_from_slice(&rest[..plain]);
+        rest = &rest[plain..];
+        let Some((_, after)) = rest.split_first() else { return Ok(()) };
         let (decoded, len) = match after {
             [b'\\', ..] => (b'\\', 1),
             [b't', ..] => (b'\t', 1),
@@ -116,21 +129,31 @@ fn parse_escaped(text: &[u8]) -> Result<Vec<u8>, String> {
         out.push(decoded);
         rest = &after[len..];
     }
-    Ok(out)
 }
 
-fn parse_hex(text: &[u8]) -> Result<Vec<u8>, String> {
+fn decode_hex(text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     let (pairs, rest) = text.as_chunks::<2>();
     if !rest.is_empty() {
         return Err("odd number of hexadecimal digits".to_owned());
     }
-    pairs.iter().map(|&[high, low]| hex_byte(high, low)).collect()
+    out.reserve(pairs.len());
+    for &[high, low] in pairs {
+        out.push(hex_byte(high, low)?);
+    }
+    Ok(())
 }
 
 fn hex_byte(high: u8, low: u8) -> Result<u8, String> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
+    const fn digit(byte: u8) -> Option<u8> {
+        match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            b'A'..=b'F' => Some(byte - b'A' + 10),
+            _ => None,
+        }
+    }
     match (digit(high), digit(low)) {
-        (Some(high), Some(low)) => Ok((high << 4 | low) as u8),
+        (Some(high), Some(low)) => Ok(high << 4 | low),
         _ => Err(format!("{:?} is not a byte in hexadecimal", Form::Escaped.text(&[high, low]))),
     }
 }

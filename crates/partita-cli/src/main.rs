@@ -45,7 +45,7 @@ enum Command {
     #[command(subcommand)]
     Sst(sst::Command),
     BudgetBench(budget_bench::BudgetBench),
-    /// Look into databases.
+    /// Look into databases, and write to them.
     #[command(subcommand)]
     Db(db::Command),
     FilterBench(filter_bench::FilterBench),

@@ -30,6 +30,17 @@ pub(crate) fn complain(what: impl fmt::Display) {
     eprintln!("partita: {what}");
 }
 
+/// What a command has come to that has nothing to print; its error is told.
+pub(crate) fn outcome_of(result: partita::Result<()>) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Clean,
+        Err(error) => {
+            complain(error);
+            Outcome::Unseen
+        }
+    }
+}
+
 /// The exit code of a command that ended with `result`; its error is one of standard output.
 pub(crate) fn exit_code(result: io::Result<Outcome>) -> ExitCode {
     match result {

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use clap::Args;
 use partita::db::PinnedValue;
 
-use super::reading::Reading;
 use super::scan::Pair;
+use super::target::Target;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -25,7 +25,10 @@ Examples:
 Exit code: 0 the value was printed, 1 the key is not there, 2 something failed.")]
 pub(crate) struct Get {
     #[command(flatten)]
-    reading: Reading,
+    target: Target,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
     /// The key.
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     key: String,
@@ -41,9 +44,9 @@ impl Get {
                 return Ok(Outcome::Unseen);
             }
         };
-        let form = self.reading.form();
+        let form = self.target.form();
         let mut out = output::stdout();
-        if self.reading.json {
+        if self.json {
             serde_json::to_writer(&mut out, &Pair::new(form, &key, value.as_deref()))?;
             out.write_all(b"\n")?;
         } else if let Some(value) = &value {
@@ -55,8 +58,8 @@ impl Get {
     }
 
     fn get(&self) -> partita::Result<(Vec<u8>, Option<PinnedValue>)> {
-        let key = self.reading.key("KEY", &self.key)?;
-        let (db, family) = self.reading.open()?;
+        let key = self.target.bytes("KEY", &self.key)?;
+        let (db, family) = self.target.open_to_read()?;
         let value = db.get_cf(&family, &key)?;
         Ok((key, value))
     }

@@ -1,11 +1,14 @@
 //! `partita db …`: tools for databases, one file a command.
 
+mod delete;
 mod get;
+mod load;
 mod manifest;
 mod options;
-mod reading;
+mod put;
 mod scan;
 mod stats;
+mod target;
 mod verify;
 mod wal;
 
@@ -20,6 +23,9 @@ use crate::outcome::Outcome;
 pub(crate) enum Command {
     Scan(scan::Scan),
     Get(get::Get),
+    Put(put::Put),
+    Delete(delete::Delete),
+    Load(load::Load),
     Verify(verify::Verify),
     Stats(stats::Stats),
     Manifest(manifest::Manifest),
@@ -33,6 +39,9 @@ impl Command {
         match self {
             Self::Scan(scan) => scan.run(),
             Self::Get(get) => get.run(),
+            Self::Put(put) => put.run(),
+            Self::Delete(delete) => delete.run(),
+            Self::Load(load) => load.run(),
             Self::Verify(verify) => verify.run(),
             Self::Stats(stats) => stats.run(),
             Self::Manifest(manifest) => manifest.run(),

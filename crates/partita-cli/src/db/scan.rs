@@ -7,7 +7,7 @@ use partita::db::{DbIterator, IterOptions};
 use partita::iter::Bounds;
 use serde::Serialize;
 
-use super::reading::Reading;
+use super::target::Target;
 use crate::escape::Form;
 use crate::outcome::Outcome;
 use crate::output::{self, Out};
@@ -34,7 +34,7 @@ Examples:
 Exit code: 0 all was printed, 2 something failed; what was printed before stands.")]
 pub(crate) struct Scan {
     #[command(flatten)]
-    reading: Reading,
+    target: Target,
     /// Leave out keys before KEY.
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     from: Option<String>,
@@ -47,6 +47,9 @@ pub(crate) struct Scan {
     /// Print at most N keys.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Scan {
@@ -60,9 +63,9 @@ impl Scan {
                 return Ok(Outcome::Unseen);
             }
         };
-        let quiet = self.reading.quiet || output::stdout_is_terminal();
+        let quiet = self.target.quiet || output::stdout_is_terminal();
         let mut progress = Progress::new(1, quiet);
-        progress.next_file(self.reading.dir());
+        progress.next_file(self.target.dir());
         let result = self.print(&mut iter, &mut out, &mut progress)?;
         progress.clear();
         out.flush()?;
@@ -77,10 +80,10 @@ impl Scan {
 
     fn iter(&self) -> partita::Result<DbIterator> {
         let key = |what, text: &Option<String>| {
-            text.as_deref().map(|text| self.reading.key(what, text)).transpose()
+            text.as_deref().map(|text| self.target.bytes(what, text)).transpose()
         };
         let (from, to) = (key("--from", &self.from)?, key("--to", &self.to)?);
-        let (db, family) = self.reading.open()?;
+        let (db, family) = self.target.open_to_read()?;
         let mut options = IterOptions::default();
         options.bounds = Bounds::half_open(from.as_deref(), to.as_deref());
         db.iter_cf(&family, options)
@@ -114,8 +117,8 @@ impl Scan {
     }
 
     fn print_pair(&self, out: &mut Out, key: &[u8], value: &[u8]) -> io::Result<()> {
-        let form = self.reading.form();
-        if self.reading.json {
+        let form = self.target.form();
+        if self.json {
             serde_json::to_writer(&mut *out, &Pair::new(form, key, Some(value)))?;
         } else {
             form.write(out, key)?;

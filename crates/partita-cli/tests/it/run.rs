@@ -1,9 +1,10 @@
 //! Runs the built binary and keeps what it said.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::{env, fs};
+use std::{env, fs, thread};
 
 /// How a run of `partita` ended.
 #[derive(Debug)]
@@ -23,6 +24,26 @@ pub(crate) fn command<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Com
 /// Runs `partita` with these arguments to its end.
 pub(crate) fn partita<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
     finish(command(args).output().expect("the binary starts"))
+}
+
+/// Runs `partita` with these arguments and this standard input to its end.
+pub(crate) fn partita_fed<A: AsRef<OsStr>>(
+    args: impl IntoIterator<Item = A>,
+    input: impl Into<Vec<u8>>,
+) -> Run {
+    let mut child = command(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("standard input was asked for");
+    let input = input.into();
+    // A command that has read enough closes the pipe.
+    let feeder = thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().expect("the binary can be waited for");
+    feeder.join().expect("the feeder does not panic");
+    finish(output)
 }
 
 fn finish(output: Output) -> Run {
