@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use super::level0::{Origin, write_level0};
-use super::read_view::ReadView;
 use super::writer::Flushing;
 use super::{ColumnFamily, Db, DbInner};
 use crate::error::{Error, ErrorKind, Result};
@@ -155,7 +154,7 @@ impl DbInner {
         };
         let output = write_level0(self, state, &memtables, &origin)?;
         let (family_log, all_log) = self.logs_needed_without(family, &memtables);
-        self.versions.log_and_apply(vec![VersionEdit {
+        let edit = VersionEdit {
             family: family.id(),
             log_number: Some(family_log),
             min_log_number_to_keep: Some(all_log),
@@ -164,9 +163,9 @@ impl DbInner {
                 .map(|output| NewFile { level: 0, file: output.file.clone() })
                 .collect(),
             ..VersionEdit::default()
-        }])?;
+        };
+        self.install_flushed(vec![edit], &[(family, &memtables)])?;
         drop(output);
-        self.install_flushed(family, &memtables);
         let obsolete = lock(&writer.logs).take_older_than(all_log);
         self.remove_logs(&obsolete);
         self.remove_obsolete_files();
@@ -186,18 +185,6 @@ impl DbInner {
         let others = families.values().filter(|other| other.id() != family.id());
         let others = others.map(|other| other.0.oldest_log_needed()).min();
         (own, others.map_or(own, |others| others.min(own)))
-    }
-
-    fn install_flushed(&self, family: &ColumnFamily, flushed: &[Arc<MemTable>]) {
-        let Ok(writer) = self.writing() else { return };
-        let _views = writer.views();
-        let view = family.0.view.load();
-        let left = view.frozen.iter().filter(|memtable| !contains(flushed, memtable));
-        family.0.view.store(Arc::new(ReadView {
-            memtable: Arc::clone(&view.memtable),
-            frozen: left.cloned().collect(),
-            version: family.0.family.current(),
-        }));
     }
 }
 

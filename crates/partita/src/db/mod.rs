@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `builder.rs`, `open.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
 //! | `writer.rs`, `commit.rs`, `write.rs`, `log.rs` | what writing needs; the way of a batch |
-//! | `memtables.rs`, `flush.rs`, `level0.rs` | memtables frozen and flushed |
+//! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `recover.rs`, `apply.rs` | from logs and batches to memtables |
@@ -31,6 +31,7 @@ mod flush;
 mod get;
 mod housekeeping;
 mod identity;
+mod install;
 mod iterator;
 mod level0;
 mod level_run;

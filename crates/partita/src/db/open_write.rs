@@ -223,6 +223,7 @@ fn writer(
         place,
         logs: Mutex::new(Logs::new(number, log, older)),
         views: Mutex::new(Flushing::default()),
+        installing: Mutex::default(),
         flushed: Condvar::new(),
         some_full: AtomicBool::new(false),
         unlogged: AtomicBool::new(false),

@@ -12,14 +12,16 @@ use crate::util::sync::lock;
 
 /// The writing half of a database.
 ///
-/// Locks, in the order in which they are taken: the front of the commit queue, `logs`, `views`. None but `logs` is held
-/// over I/O.
+/// Locks, in the order in which they are taken: the front of the commit queue, `logs`, `installing`, `views`. None but
+/// `logs` and `installing` is held over I/O.
 pub(super) struct Writer {
     pub(super) queue: CommitQueue,
     pub(super) place: LogPlace,
     pub(super) logs: Mutex<Logs>,
     /// Held while the view of a family is replaced, and while it is decided what is flushed.
     pub(super) views: Mutex<Flushing>,
+    /// Held from the edit of a flush until readers look at what it led to (`install.rs`).
+    pub(super) installing: Mutex<()>,
     /// Told when a flush has ended, well or not, and when the database is closed.
     pub(super) flushed: Condvar,
     /// Whether some memtable has reached its size.
