@@ -1,4 +1,8 @@
+use crate::options::ColumnFamilyOptions;
 use crate::version::Version;
+
+/// Output files that a compaction should have at most, where the options do not say.
+const COMPACTION_FILES: u64 = 25;
 
 /// The shape that levelled compaction strives for.
 #[derive(Clone, Debug)]
@@ -9,6 +13,8 @@ pub(crate) struct LeveledShape {
     pub(crate) base_bytes: u64,
     /// How many times larger each further level is.
     pub(crate) multiplier: f64,
+    /// Further factors for the levels from 1 on, where targets are fixed; those that are missing are 1.
+    pub(crate) further_factors: Vec<i32>,
     /// Whether targets follow the size of the last level, so that it holds nine tenths of the data.
     pub(crate) dynamic: bool,
     pub(crate) level_count: usize,
@@ -17,6 +23,42 @@ pub(crate) struct LeveledShape {
     pub(crate) file_multiplier: u64,
     /// Bytes of one compaction's input; it is not exceeded where there is a choice.
     pub(crate) compaction_bytes: u64,
+}
+
+impl LeveledShape {
+    pub(crate) fn new(options: &ColumnFamilyOptions) -> Self {
+        let file_bytes = options.target_file_size_base;
+        let compaction_bytes = match options.max_compaction_bytes {
+            0 => file_bytes.saturating_mul(COMPACTION_FILES),
+            bytes => bytes,
+        };
+        Self {
+            level0_files: at_least_one(options.level0_file_num_compaction_trigger),
+            base_bytes: options.max_bytes_for_level_base,
+            multiplier: sane_multiplier(options.max_bytes_for_level_multiplier),
+            further_factors: options.max_bytes_for_level_multiplier_additional.clone(),
+            dynamic: options.level_compaction_dynamic_level_bytes,
+            level_count: at_least_one(options.num_levels),
+            file_bytes,
+            file_multiplier: at_least_one(options.target_file_size_multiplier) as u64,
+            compaction_bytes,
+        }
+    }
+
+    /// The factor between a level and the next, beside `multiplier`.
+    fn further_factor(&self, level: usize) -> f64 {
+        let factor = self.further_factors.get(level.wrapping_sub(1)).filter(|_| !self.dynamic);
+        factor.map_or(1.0, |factor| f64::from(*factor).max(1.0))
+    }
+}
+
+fn at_least_one(given: i32) -> usize {
+    usize::try_from(given).unwrap_or(0).max(1)
+}
+
+/// Levels that shrink downwards, or a factor that is not a number, would never come to rest.
+fn sane_multiplier(given: f64) -> f64 {
+    if given.is_finite() { given.max(1.0) } else { 10.0 }
 }
 
 /// How many bytes each level should have at most.
@@ -54,10 +96,10 @@ impl LevelTargets {
         };
         let mut bytes = vec![u64::MAX; last + 1];
         let mut target = base_bytes;
-        for level in &mut bytes[base_level..] {
+        for (level, bytes) in bytes.iter_mut().enumerate().skip(base_level) {
             // A float beyond the range becomes the largest integer.
-            *level = (target.max(1.0)) as u64;
-            target *= shape.multiplier;
+            *bytes = (target.max(1.0)) as u64;
+            target *= shape.multiplier * shape.further_factor(level);
         }
         Self { base_level, bytes }
     }
@@ -101,6 +143,7 @@ pub(super) mod tests {
             level0_files: 4,
             base_bytes: 1000,
             multiplier: 10.0,
+            further_factors: Vec::new(),
             dynamic: true,
             level_count: 7,
             file_bytes: 100,
@@ -114,6 +157,25 @@ pub(super) mod tests {
         let targets = LevelTargets::of_sizes(&LeveledShape { dynamic: false, ..shape() }, &[0; 7]);
         assert_eq!(targets.base_level, 1);
         assert_eq!(targets.bytes[..4], [u64::MAX, 1000, 10_000, 100_000]);
+    }
+
+    #[test]
+    fn the_shape_comes_from_the_options() {
+        let options = ColumnFamilyOptions {
+            max_compaction_bytes: 0,
+            target_file_size_base: 100,
+            target_file_size_multiplier: 3,
+            max_bytes_for_level_base: 1000,
+            max_bytes_for_level_multiplier: f64::NAN,
+            max_bytes_for_level_multiplier_additional: vec![1, 4, -1],
+            level_compaction_dynamic_level_bytes: false,
+            ..ColumnFamilyOptions::default()
+        };
+        let shape = LeveledShape::new(&options);
+        assert_eq!(shape.compaction_bytes, 2500);
+        let targets = LevelTargets::of_sizes(&shape, &[0; 7]);
+        assert_eq!(targets.bytes[1..], [1000, 10_000, 400_000, 4_000_000, 40_000_000, 400_000_000]);
+        assert_eq!((targets.file_bytes(&shape, 1), targets.file_bytes(&shape, 3)), (100, 900));
     }
 
     #[test]

@@ -60,6 +60,11 @@ impl TableFile {
         order.compare(self.smallest_user_key(), user_key).is_gt()
     }
 
+    /// Whether the table may hold user keys from `from` to `to`, both included.
+    pub(crate) fn overlaps(&self, order: &KeyOrder, from: &[u8], to: &[u8]) -> bool {
+        !self.ends_before(order, from) && !self.starts_behind(order, to)
+    }
+
     /// Whether the last boundary is the end of a range tombstone, which the table does not hold.
     pub(crate) fn ends_with_tombstone(&self) -> bool {
         self.largest_packed() == TOMBSTONE_END

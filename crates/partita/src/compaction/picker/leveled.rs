@@ -15,9 +15,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Compaction, Reason, key_range};
-use crate::compaction::claim::Claim;
+use super::{Compaction, LevelInput, Moment, Reason};
 use crate::compaction::targets::{LevelTargets, LeveledShape};
+use crate::options::ColumnFamilyOptions;
 use crate::version::{TableFile, Version};
 
 /// Files of level 0 that a merge among themselves takes at least.
@@ -26,12 +26,16 @@ const LEVEL0_MERGE_FILES_MIN: usize = 4;
 /// Picks compactions for one column family.
 #[derive(Clone, Debug)]
 pub(crate) struct LeveledPicker {
-    pub(crate) shape: LeveledShape,
+    pub(super) shape: LeveledShape,
 }
 
 impl LeveledPicker {
+    pub(super) fn new(options: &ColumnFamilyOptions) -> Self {
+        Self { shape: LeveledShape::new(options) }
+    }
+
     /// How far each level is over its target: 1 is full. The last level has no target to exceed.
-    pub(crate) fn scores(&self, version: &Version) -> Vec<f64> {
+    pub(super) fn scores(&self, version: &Version) -> Vec<f64> {
         let targets = LevelTargets::new(&self.shape, version);
         let last = targets.bytes.len() - 1;
         let mut scores: Vec<f64> = (0..last)
@@ -51,8 +55,12 @@ impl LeveledPicker {
         scores
     }
 
+    pub(super) fn base_level(&self, version: &Version) -> usize {
+        LevelTargets::new(&self.shape, version).base_level
+    }
+
     /// Bytes that have to be moved until every level is within its target: what writers are slowed by.
-    pub(crate) fn pending_bytes(&self, version: &Version) -> u64 {
+    pub(super) fn pending_bytes(&self, version: &Version) -> u64 {
         let targets = LevelTargets::new(&self.shape, version);
         let levels = version.levels();
         let mut pending = 0.0;
@@ -77,7 +85,7 @@ impl LeveledPicker {
     }
 
     /// The next compaction, if one is due and its files are free.
-    pub(crate) fn pick(&self, version: &Arc<Version>) -> Option<Compaction> {
+    pub(super) fn pick(&self, version: &Arc<Version>, _moment: &Moment) -> Option<Compaction> {
         let targets = LevelTargets::new(&self.shape, version);
         let mut due: Vec<(usize, f64)> = self
             .scores(version)
@@ -97,7 +105,7 @@ impl LeveledPicker {
         if files.iter().any(|file| file.is_being_compacted()) {
             return self.pick_within_level0(version, targets);
         }
-        self.compaction(version, targets, 0, targets.base_level, files, Reason::Level0Files)
+        self.compaction(version, targets, 0, files, targets.base_level, Reason::Level0Files)
             .or_else(|| self.pick_within_level0(version, targets))
     }
 
@@ -121,16 +129,10 @@ impl LeveledPicker {
         if count < LEVEL0_MERGE_FILES_MIN.max(self.shape.level0_files) {
             return None;
         }
-        Some(Compaction {
-            version: Arc::clone(version),
-            level: 0,
-            output_level: 0,
-            inputs: Claim::all(&files[..count])?,
-            overlapped: Claim::default(),
-            output_file_bytes: u64::MAX,
-            compaction_bytes: targets.file_bytes(&self.shape, targets.base_level),
-            reason: Reason::Level0Files,
-        })
+        let mut picked =
+            self.compaction(version, targets, 0, &files[..count], 0, Reason::Level0Files)?;
+        picked.output_file_bytes = u64::MAX;
+        Some(picked)
     }
 
     fn pick_level(
@@ -158,30 +160,39 @@ impl LeveledPicker {
         let files = version.levels().get(level)?;
         let range = files.whole_keys(version.key_order(), range);
         let output = (level + 1).max(targets.base_level);
-        self.compaction(version, targets, level, output, &files.files()[range], reason)
+        self.compaction(version, targets, level, &files.files()[range], output, reason)
     }
 
-    /// Puts a compaction together: the files, and those of the output level that they overlap.
+    /// A compaction of files of `level`, and those that they overlap down to the output level.
+    pub(super) fn merge(
+        &self,
+        version: &Arc<Version>,
+        level: usize,
+        files: &[Arc<TableFile>],
+        output_level: usize,
+        reason: Reason,
+    ) -> Option<Compaction> {
+        if files.is_empty() {
+            return None;
+        }
+        let targets = LevelTargets::new(&self.shape, version);
+        self.compaction(version, &targets, level, files, output_level, reason)
+    }
+
+    /// Puts a compaction together: the files, and those that they overlap down to the output level.
     fn compaction(
         &self,
         version: &Arc<Version>,
         targets: &LevelTargets,
         level: usize,
-        output_level: usize,
         files: &[Arc<TableFile>],
+        output_level: usize,
         reason: Reason,
     ) -> Option<Compaction> {
-        let order = version.key_order();
-        let (from, to) = key_range(order, files.iter())?;
-        let output = version.levels().get(output_level)?;
-        let overlapped = output.overlapping(order, Some(from), Some(to));
-        let overlapped = output.whole_keys(order, overlapped);
         Some(Compaction {
             version: Arc::clone(version),
-            level,
+            inputs: LevelInput::down_to(version, level, files, output_level)?,
             output_level,
-            inputs: Claim::all(files)?,
-            overlapped: Claim::all(&output.files()[overlapped])?,
             output_file_bytes: targets.file_bytes(&self.shape, output_level),
             compaction_bytes: self.shape.compaction_bytes,
             reason,
@@ -220,46 +231,26 @@ fn cheapest_first(version: &Version, level: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compaction::claim::Claim;
+    use crate::compaction::picker::testing::{after, shown, version};
     use crate::compaction::targets::tests::shape;
-    use crate::key::{InternalKey, KeyOrder, SeqNo, ValueType};
+    use crate::key::{InternalKey, SeqNo, ValueType};
     use crate::version::edit::NewFile;
-    use crate::version::{FileMeta, VersionBuilder, VersionEdit};
-
-    /// Number, level, bytes, first and last user key.
-    type Given = (u64, u32, u64, &'static str, &'static str);
-
-    fn version(files: &[Given]) -> Arc<Version> {
-        let mut builder = VersionBuilder::new(Arc::new(Version::empty(KeyOrder::Bytewise, 7)));
-        let new_files = files.iter().map(|(number, level, bytes, from, to)| {
-            let key = |user_key: &str, seqno| {
-                let seqno = SeqNo::new(seqno).unwrap();
-                InternalKey::new(user_key.as_bytes(), seqno, ValueType::Value).encode()
-            };
-            let file = FileMeta {
-                epoch: *number,
-                largest_seqno: SeqNo::new(9).unwrap(),
-                ..FileMeta::new((*number).into(), *bytes, &key(from, 9), &key(to, 1))
-            };
-            NewFile { level: *level, file }
-        });
-        let edit = VersionEdit { new_files: new_files.collect(), ..VersionEdit::default() };
-        builder.apply(&edit).unwrap();
-        Arc::new(builder.build().unwrap())
-    }
+    use crate::version::{FileMeta, VersionEdit};
 
     fn picker() -> LeveledPicker {
         LeveledPicker { shape: LeveledShape { dynamic: false, ..shape() } }
     }
 
-    fn numbers(files: &[Arc<TableFile>]) -> Vec<u64> {
-        files.iter().map(|file| file.number.get()).collect()
+    fn pick(version: &Arc<Version>) -> Option<Compaction> {
+        picker().pick(version, &Moment::default())
     }
 
     #[test]
     fn nothing_is_picked_from_a_tree_within_its_targets() {
         let version =
             version(&[(1, 0, 10, "a", "z"), (2, 1, 900, "a", "m"), (3, 2, 9000, "a", "z")]);
-        assert!(picker().pick(&version).is_none());
+        assert!(pick(&version).is_none());
         assert_eq!(picker().pending_bytes(&version), 0);
     }
 
@@ -274,15 +265,13 @@ mod tests {
             (2, 1, 100, "g", "h"),
             (3, 1, 100, "m", "n"),
         ]);
-        let picked = picker().pick(&version).unwrap();
-        assert_eq!((picked.level, picked.output_level), (0, 1));
-        assert_eq!(numbers(&picked.inputs), [7, 6, 5, 4]);
-        assert_eq!(numbers(&picked.overlapped), [1, 2]);
+        let picked = pick(&version).unwrap();
+        assert_eq!(shown(&picked), (vec![(0, vec![7, 6, 5, 4]), (1, vec![1, 2])], 1));
         assert!(picked.nothing_older_outside() && picked.is_last_level());
         assert!(!picked.is_trivial_move());
-        assert!(picker().pick(&version).is_none(), "all of level 0 is reserved");
+        assert!(pick(&version).is_none(), "all of level 0 is reserved");
         drop(picked);
-        assert!(picker().pick(&version).is_some(), "the reservation is over");
+        assert!(pick(&version).is_some(), "the reservation is over");
     }
 
     #[test]
@@ -294,11 +283,11 @@ mod tests {
             (4, 2, 500, "c", "d"),
             (5, 3, 500, "d", "e"),
         ]);
-        let picked = picker().pick(&version).unwrap();
-        assert_eq!((numbers(&picked.inputs), numbers(&picked.overlapped)), (vec![2], vec![4]));
+        let picked = pick(&version).unwrap();
+        assert_eq!(shown(&picked), (vec![(1, vec![2]), (2, vec![4])], 2));
         assert!(!picked.nothing_older_outside(), "level 3 has what may be older");
         // The other file overlaps one that is reserved now.
-        assert!(picker().pick(&version).is_none());
+        assert!(pick(&version).is_none());
     }
 
     #[test]
@@ -306,8 +295,8 @@ mod tests {
         let over = |bytes| {
             version(&[(1, 1, 1100, "a", "c"), (2, 2, 10, "x", "y"), (3, 3, bytes, "b", "c")])
         };
-        assert!(picker().pick(&over(2500)).unwrap().is_trivial_move());
-        assert!(!picker().pick(&over(2501)).unwrap().is_trivial_move());
+        assert!(pick(&over(2500)).unwrap().is_trivial_move());
+        assert!(!pick(&over(2501)).unwrap().is_trivial_move());
     }
 
     #[test]
@@ -319,15 +308,13 @@ mod tests {
         };
         files.truncate(1);
         let base = version(&files);
-        let mut builder = VersionBuilder::new(base);
         let older = FileMeta::new(2.into(), 1, &key(0), &key(0));
         let edit = VersionEdit {
             new_files: vec![NewFile { level: 1, file: older }],
             ..VersionEdit::default()
         };
-        builder.apply(&edit).unwrap();
-        let picked = picker().pick(&Arc::new(builder.build().unwrap())).unwrap();
-        assert_eq!(numbers(&picked.inputs), [1, 2]);
+        let picked = pick(&after(&base, &edit)).unwrap();
+        assert_eq!(shown(&picked).0, [(1, vec![1, 2])]);
     }
 
     #[test]
@@ -340,9 +327,8 @@ mod tests {
             (1, 1, 100, "c", "d"),
         ]);
         let base = Claim::all(version.levels()[1].files()).unwrap();
-        let picked = picker().pick(&version).unwrap();
-        assert_eq!((picked.level, picked.output_level), (0, 0));
-        assert_eq!(numbers(&picked.inputs), [13, 12, 11, 10]);
+        let picked = pick(&version).unwrap();
+        assert_eq!(shown(&picked), (vec![(0, vec![13, 12, 11, 10])], 0));
         assert!(!picked.nothing_older_outside(), "level 1 is below");
         drop(base);
     }

@@ -1,96 +1,177 @@
 //! Which files to merge next.
+//!
+//! * `compaction.rs`: what was picked: files, reserved, and where they go.
+//! * `leveled.rs`: the level that is over its target by most gives files to the next.
+//! * `range.rs`: files of a range of keys, for compactions by hand.
+//!
+//! A picker looks at one version and keeps nothing: what is under way is seen by the files' reservations. So a pick costs no
+//! more than a walk over the family's files, and is made while nobody installs a version of the family.
 
-pub(crate) mod leveled;
+mod compaction;
+mod leveled;
+mod range;
+#[cfg(test)]
+mod testing;
 
 use std::sync::Arc;
 
-use super::claim::Claim;
-use crate::key::KeyOrder;
-use crate::version::{TableFile, Version};
+pub(crate) use compaction::{Compaction, LevelInput, Reason};
+pub(crate) use leveled::LeveledPicker;
 
-/// Why a compaction was picked; shown in statistics and events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
-    Level0Files,
-    LevelBytes,
-    Manual,
+use crate::key::SeqNo;
+use crate::options::{ColumnFamilyOptions, CompactionStyle};
+use crate::version::Version;
+
+/// Picks compactions for one column family.
+#[derive(Clone, Debug)]
+pub(crate) enum Picker {
+    Leveled(LeveledPicker),
+    /// Compactions run by hand only, in the way of another picker.
+    ByHand(Box<Picker>),
 }
 
-/// Files to be merged, reserved until this is dropped.
-#[derive(Debug)]
-pub(crate) struct Compaction {
-    /// The version that the files were picked from.
-    pub(crate) version: Arc<Version>,
-    pub(crate) level: usize,
-    pub(crate) output_level: usize,
-    /// Files of `level`, and of `output_level` where they overlap. On level 0 newest first.
-    pub(crate) inputs: Claim,
-    pub(crate) overlapped: Claim,
-    pub(crate) output_file_bytes: u64,
-    pub(crate) compaction_bytes: u64,
-    pub(crate) reason: Reason,
+/// What a pick depends on beside the files.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moment {
+    /// Seconds since 1970.
+    pub(crate) unix_seconds: u64,
+    /// The sequence number of the oldest snapshot; `None` if there is none.
+    pub(crate) oldest_snapshot: Option<SeqNo>,
 }
 
-impl Compaction {
-    /// Files and the levels they stand on.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (usize, &Arc<TableFile>)> {
-        let upper = self.inputs.iter().map(|file| (self.level, file));
-        upper.chain(self.overlapped.iter().map(|file| (self.output_level, file)))
+impl Picker {
+    pub(crate) fn new(options: &ColumnFamilyOptions) -> Self {
+        let picker = Self::Leveled(LeveledPicker::new(options));
+        let by_hand =
+            options.disable_auto_compactions || options.compaction_style != CompactionStyle::Level;
+        if by_hand { Self::ByHand(Box::new(picker)) } else { picker }
     }
 
-    pub(crate) fn input_bytes(&self) -> u64 {
-        self.files().map(|(_, file)| file.file_bytes).fold(0, u64::saturating_add)
-    }
-
-    /// The least and the greatest user key of the files.
-    pub(crate) fn user_key_range(&self, order: &KeyOrder) -> Option<(&[u8], &[u8])> {
-        key_range(order, self.files().map(|(_, file)| file))
-    }
-
-    /// Whether no level below the output has files.
-    pub(crate) fn is_last_level(&self) -> bool {
-        self.version.last_level().is_none_or(|last| last <= self.output_level)
-    }
-
-    /// Whether no table deeper than the output, and no table of level 0 that is not merged, overlaps the input.
-    pub(crate) fn nothing_older_outside(&self) -> bool {
-        let order = self.version.key_order();
-        let Some((from, to)) = self.user_key_range(order) else { return true };
-        !self.version.overlaps_below(self.output_level, Some(from), Some(to))
-            && (self.output_level > 0 || self.files().count() == self.version.levels()[0].len())
-    }
-
-    /// Whether the files can go to the output level as they are.
-    pub(crate) fn is_trivial_move(&self) -> bool {
-        if self.reason == Reason::Manual || self.output_level == self.level {
-            return false;
+    /// The next compaction, if one is due and its files are free.
+    pub(crate) fn pick(&self, version: &Arc<Version>, moment: &Moment) -> Option<Compaction> {
+        match self {
+            Self::Leveled(picker) => picker.pick(version, moment),
+            Self::ByHand(_) => None,
         }
-        if !self.overlapped.is_empty() || self.level == 0 && self.inputs.len() > 1 {
-            return false;
+    }
+
+    /// A compaction by hand: the files of `level` that may hold user keys from `from` to `to`, both included, and what
+    /// they overlap on each level down to `output_level`, which may be `level` itself.
+    ///
+    /// * `None` has no bound.
+    /// * Returns `None` if there are no such files, or one of them is reserved: then it can be tried again after the
+    ///   compaction that has it.
+    pub(crate) fn pick_range(
+        &self,
+        version: &Arc<Version>,
+        level: usize,
+        output_level: usize,
+        from: Option<&[u8]>,
+        to: Option<&[u8]>,
+    ) -> Option<Compaction> {
+        match self {
+            Self::Leveled(picker) => {
+                let files = range::files_in_range(version, level, from, to);
+                picker.merge(version, level, &files, output_level, Reason::Manual)
+            }
+            Self::ByHand(picker) => picker.pick_range(version, level, output_level, from, to),
         }
-        let order = self.version.key_order();
-        let Some((from, to)) = self.user_key_range(order) else { return false };
-        let Some(below) = self.version.levels().get(self.output_level + 1) else { return true };
-        let touched = below.overlapping(order, Some(from), Some(to));
-        let bytes: u64 = below.files()[touched].iter().map(|file| file.file_bytes).sum();
-        // A file that lies over too much of the level below would make for a huge compaction later.
-        bytes <= self.compaction_bytes
+    }
+
+    /// How urgent each level is, from 0; one from 1 on asks for a compaction.
+    pub(crate) fn scores(&self, version: &Version) -> Vec<f64> {
+        match self {
+            Self::Leveled(picker) => picker.scores(version),
+            Self::ByHand(picker) => picker.scores(version),
+        }
+    }
+
+    /// Bytes that compactions have to write until none is due: what writers are slowed by.
+    pub(crate) fn pending_bytes(&self, version: &Version) -> u64 {
+        match self {
+            Self::Leveled(picker) => picker.pending_bytes(version),
+            Self::ByHand(picker) => picker.pending_bytes(version),
+        }
+    }
+
+    /// The level that level 0 is merged into.
+    pub(crate) fn base_level(&self, version: &Version) -> usize {
+        match self {
+            Self::Leveled(picker) => picker.base_level(version),
+            Self::ByHand(picker) => picker.base_level(version),
+        }
     }
 }
 
-/// The least and the greatest user key of files.
-fn key_range<'f>(
-    order: &KeyOrder,
-    files: impl Iterator<Item = &'f Arc<TableFile>>,
-) -> Option<(&'f [u8], &'f [u8])> {
-    files.fold(None, |range, file| {
-        let (from, to) = (file.smallest_user_key(), file.largest_user_key());
-        Some(match range {
-            None => (from, to),
-            Some((least, greatest)) => (
-                if order.compare(from, least).is_lt() { from } else { least },
-                if order.compare(to, greatest).is_gt() { to } else { greatest },
-            ),
-        })
-    })
+#[cfg(test)]
+mod tests {
+    use super::testing::{shown, version};
+    use super::*;
+
+    fn picker(change: impl FnOnce(&mut ColumnFamilyOptions)) -> Picker {
+        let mut options = ColumnFamilyOptions { num_levels: 7, ..ColumnFamilyOptions::default() };
+        change(&mut options);
+        Picker::new(&options)
+    }
+
+    #[test]
+    fn what_is_picked_by_hand_goes_through_all_levels_between() {
+        let version = version(&[
+            (5, 0, 10, "k", "m"),
+            (6, 0, 10, "a", "c"),
+            (7, 0, 10, "b", "d"),
+            (1, 1, 10, "d", "f"),
+            (2, 2, 10, "e", "h"),
+            (3, 2, 10, "i", "j"),
+            (4, 3, 10, "h", "i"),
+        ]);
+        let picked = picker(|_| ()).pick_range(&version, 0, 3, Some(b"a"), Some(b"a")).unwrap();
+        let inputs = vec![(0, vec![7, 6]), (1, vec![1]), (2, vec![2]), (3, vec![4])];
+        assert_eq!(shown(&picked), (inputs, 3));
+        assert!(!picked.is_trivial_move());
+        assert!(picker(|_| ()).pick_range(&version, 0, 3, Some(b"x"), None).is_none());
+        assert!(picker(|_| ()).pick_range(&version, 9, 9, None, None).is_none());
+    }
+
+    #[test]
+    fn a_level_can_be_merged_into_itself_by_hand() {
+        let version = version(&[(1, 2, 10, "a", "c"), (2, 2, 10, "d", "f"), (3, 3, 10, "a", "z")]);
+        let picked = picker(|_| ()).pick_range(&version, 2, 2, Some(b"d"), None).unwrap();
+        assert_eq!(shown(&picked), (vec![(2, vec![2])], 2));
+    }
+
+    #[test]
+    fn nothing_goes_down_between_tables_of_level_0_that_are_on_their_way() {
+        let version = version(&[(1, 0, 10, "a", "c"), (2, 0, 10, "x", "z"), (3, 0, 10, "k", "m")]);
+        let picker = picker(|_| ());
+        let level0 = version.levels()[0].files();
+        let around = crate::compaction::claim::Claim::all(&level0[1..]).unwrap();
+        assert!(picker.pick_range(&version, 0, 1, Some(b"k"), Some(b"m")).is_none());
+        drop(around);
+        let aside = crate::compaction::claim::Claim::all(&level0[2..]).unwrap();
+        assert!(picker.pick_range(&version, 0, 1, Some(b"k"), Some(b"m")).is_some());
+        drop(aside);
+    }
+
+    #[test]
+    fn without_compactions_of_its_own_a_family_is_merged_by_hand_only() {
+        let version = version(&[
+            (1, 0, 10, "a", "c"),
+            (2, 0, 10, "b", "c"),
+            (3, 0, 10, "a", "z"),
+            (4, 0, 10, "b", "z"),
+        ]);
+        for change in [
+            |options: &mut ColumnFamilyOptions| options.disable_auto_compactions = true,
+            |options: &mut ColumnFamilyOptions| options.compaction_style = CompactionStyle::None,
+        ] {
+            let picker = picker(change);
+            assert!(picker.pick(&version, &Moment::default()).is_none());
+            assert!(picker.scores(&version)[0] >= 1.0);
+            assert!(
+                picker.pick_range(&version, 0, picker.base_level(&version), None, None).is_some()
+            );
+        }
+        assert!(picker(|_| ()).pick(&version, &Moment::default()).is_some());
+    }
 }
