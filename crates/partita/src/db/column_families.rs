@@ -64,9 +64,7 @@ impl Db {
             inner.families.store(Arc::new(families));
             Ok(())
         })?;
-        let _views = writer.views();
-        writer.flushed.notify_all();
-        drop(_views);
+        inner.pressure_changed(&family.0);
         inner.store_options()
     }
 }

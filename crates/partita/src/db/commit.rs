@@ -30,8 +30,9 @@ const TOGETHER_BYTES: usize = 16 << 10;
 
 /// What the queue writes to.
 pub(super) trait Stages {
-    /// Called by the leader before anything else. It may wait, and change memtables and the log for new ones.
-    fn make_room(&self) -> Result<()>;
+    /// Called by the leader before anything else. It may change memtables and the log for new ones, and wait if
+    /// `may_wait`.
+    fn make_room(&self, may_wait: bool) -> Result<()>;
     /// Writes a record of these batches.
     fn log(&self, record: &LogRecord<'_>) -> Result<()>;
     /// Inserts a batch. Members of a group call it at the same time.
@@ -59,6 +60,8 @@ pub(super) struct LogRecord<'g> {
 pub(super) struct CommitOptions {
     pub(super) sync: bool,
     pub(super) disable_wal: bool,
+    /// Whether to fail rather than wait for room.
+    pub(super) no_slowdown: bool,
 }
 
 /// A writer in the queue.
@@ -152,12 +155,16 @@ impl Drop for InGroup<'_> {
 pub(super) struct CommitQueue {
     members: Mutex<VecDeque<Arc<Member>>>,
     group_bytes_max: usize,
+    /// What those get, while the leader waits for room, who must not. Changed under the lock of the members.
+    stalled: Mutex<Option<StallError>>,
 }
+
+type StallError = Box<dyn Fn() -> Error + Send>;
 
 impl CommitQueue {
     /// * `group_bytes_max`: most bytes of batches that share a log record.
     pub(super) fn new(group_bytes_max: usize) -> Self {
-        Self { members: Mutex::default(), group_bytes_max }
+        Self { members: Mutex::default(), group_bytes_max, stalled: Mutex::default() }
     }
 
     /// Writes a batch; returns when readers see it.
@@ -195,6 +202,9 @@ impl CommitQueue {
     /// Waits for the front, or to be taken along.
     fn enter(&self, member: &Arc<Member>) -> Stage {
         let mut members = lock(&self.members);
+        if let (true, Some(why)) = (member.options.no_slowdown, &*lock(&self.stalled)) {
+            return Stage::Done(Err(why()));
+        }
         members.push_back(Arc::clone(member));
         if members.len() == 1 {
             return Stage::Leads;
@@ -203,9 +213,24 @@ impl CommitQueue {
         member.next_stage()
     }
 
+    /// Sends those away that must not wait, now and until the mark goes. The caller leads and is about to wait.
+    pub(super) fn begin_stall(&self, why: impl Fn() -> Error + Send + 'static) -> StallMark<'_> {
+        let mut members = lock(&self.members);
+        let (sent_away, stay): (VecDeque<_>, _) = std::mem::take(&mut *members)
+            .into_iter()
+            .enumerate()
+            .partition(|(at, member)| *at > 0 && member.options.no_slowdown);
+        *members = stay.into_iter().map(|(_, member)| member).collect();
+        for (_, member) in sent_away {
+            member.move_to(Stage::Done(Err(why())));
+        }
+        *lock(&self.stalled) = Some(Box::new(why));
+        StallMark(self)
+    }
+
     fn lead(&self, stages: &impl Stages, leader: &Arc<Member>) -> Result<()> {
         let mut leadership = Leadership { queue: self, group: vec![Arc::clone(leader)] };
-        stages.make_room()?;
+        stages.make_room(!leader.options.no_slowdown)?;
         leadership.gather(leader);
         let result = write_group(stages, &leadership.group);
         if let Err(error) = &result {
@@ -213,6 +238,15 @@ impl CommitQueue {
         }
         leadership.tell(&result);
         result
+    }
+}
+
+/// The leader waits for room while this lives.
+pub(super) struct StallMark<'q>(&'q CommitQueue);
+
+impl Drop for StallMark<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.stalled) = None;
     }
 }
 
@@ -283,7 +317,8 @@ impl Leadership<'_> {
         for member in members.iter().skip(1) {
             bytes += member.bytes();
             let fits = bytes <= self.queue.group_bytes_max
-                && member.options.disable_wal == leader.options.disable_wal;
+                && member.options.disable_wal == leader.options.disable_wal
+                && member.options.no_slowdown == leader.options.no_slowdown;
             if member.batch.is_none() || !fits {
                 break;
             }
@@ -346,7 +381,7 @@ mod tests {
     }
 
     impl Stages for Bench {
-        fn make_room(&self) -> Result<()> {
+        fn make_room(&self, _may_wait: bool) -> Result<()> {
             match &*lock(&self.failed) {
                 Some(why) => Err(Error::new(ErrorKind::ReadOnly, why.clone())),
                 None => Ok(()),
@@ -390,7 +425,8 @@ mod tests {
         batch
     }
 
-    const SYNC: CommitOptions = CommitOptions { sync: true, disable_wal: false };
+    const SYNC: CommitOptions =
+        CommitOptions { sync: true, disable_wal: false, no_slowdown: false };
 
     /// Commits batches from many threads while the front is held, so that they form groups.
     fn commit_together(

@@ -166,6 +166,7 @@ impl DbInner {
         };
         self.install_flushed(vec![edit], &[(family, &memtables)])?;
         drop(output);
+        self.pressure_changed(state);
         let obsolete = lock(&writer.logs).take_older_than(all_log);
         self.remove_logs(&obsolete);
         self.remove_obsolete_files();

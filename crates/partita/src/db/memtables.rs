@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::family::FamilyState;
+use super::pressure::StallCause;
 use super::read_view::ReadView;
+use super::stall::{Waiting, must_not_wait};
 use super::{ColumnFamily, DbInner};
 use crate::cache::Cache;
 use crate::error::Result;
@@ -47,7 +49,9 @@ impl DbInner {
     /// Freezes the memtables that are full, and the oldest if there is too much log. The caller leads the commit queue.
     ///
     /// Waits while too many are frozen; it ends when a flush has ended, when one has failed, or when the database closes.
-    pub(super) fn make_room_for_writes(&self) -> Result<()> {
+    ///
+    /// * Errors: `Busy` if it would have to wait and must not.
+    pub(super) fn make_room_for_writes(&self, may_wait: bool) -> Result<()> {
         let writer = self.writing()?;
         let mut full = BTreeSet::new();
         if writer.some_full.swap(false, Ordering::AcqRel) {
@@ -61,7 +65,7 @@ impl DbInner {
         if full.is_empty() {
             return Ok(());
         }
-        self.wait_for_room(&full)
+        self.wait_for_room(&full, may_wait)
             .and_then(|()| self.freeze(&full))
             .inspect_err(|_| writer.some_full.store(true, Ordering::Release))
     }
@@ -93,11 +97,23 @@ impl DbInner {
         Ok(keeping.map(|(id, _)| *id).collect())
     }
 
-    fn wait_for_room(&self, full: &BTreeSet<u32>) -> Result<()> {
+    fn wait_for_room(&self, full: &BTreeSet<u32>, may_wait: bool) -> Result<()> {
+        let writer = self.writing()?;
         let families = self.families.load();
         let has_room =
             |id: &u32| families.get(id).is_none_or(|family| family.0.has_room_to_freeze());
-        self.wait_for_flushes(|| full.iter().all(has_room))
+        let is_done = || full.iter().all(has_room);
+        if is_done() {
+            return Ok(());
+        }
+        let cause = StallCause::Memtables;
+        if !may_wait {
+            writer.stall.count(cause, |count| count.refused += 1);
+            return Err(must_not_wait(cause));
+        }
+        let mut waiting = Waiting::new(writer, cause, true);
+        waiting.stopped = true;
+        self.wait_for_flushes(is_done)
     }
 
     /// Freezes the memtables of these families, as far as there is something in them, and has them flushed. The caller

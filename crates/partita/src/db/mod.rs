@@ -12,6 +12,7 @@
 //! | `builder.rs`, `open.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
 //! | `writer.rs`, `commit.rs`, `write.rs`, `log.rs` | what writing needs; the way of a batch |
 //! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
+//! | `pressure.rs`, `stall.rs` | writers slowed down by what they leave behind |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `recover.rs`, `apply.rs` | from logs and batches to memtables |
@@ -41,10 +42,12 @@ mod memtables;
 mod model_tests;
 mod open;
 mod open_write;
+mod pressure;
 mod read_view;
 mod recover;
 mod snapshot;
 mod source;
+mod stall;
 #[cfg(test)]
 mod tests;
 mod tombstones;
@@ -57,8 +60,10 @@ mod writer;
 pub use builder::DbBuilder;
 pub use family::{ColumnFamily, FamilyConfig};
 pub use iterator::{DbIterator, IterOptions};
+pub use pressure::StallCause;
 pub use recover::LostLogBytes;
 pub use snapshot::Snapshot;
+pub use stall::{StallCount, StallStats};
 pub use value::PinnedValue;
 pub use write::WriteOptions;
 

@@ -149,7 +149,7 @@ fn random_histories_are_those_of_sorted_maps() {
             }
             let disable_wal = draw.below(20) == 0;
             let sync = !disable_wal && draw.below(10) == 0;
-            db.write(batch, &WriteOptions { sync, disable_wal }).unwrap();
+            db.write(batch, &WriteOptions { sync, disable_wal, ..Default::default() }).unwrap();
             match draw.below(60) {
                 0 => db.flush().unwrap(),
                 1 => db.flush_cf(&db.family("more").unwrap()).unwrap(),

@@ -24,6 +24,7 @@ use super::memtables::new_memtable;
 use super::open::{database_options, open_families, order_named, recover_logs, stored_options};
 use super::read_view::ReadView;
 use super::recover::logs_from;
+use super::stall::Stall;
 use super::writer::{Failure, Flushing, Jobs, Writer};
 use super::{ColumnFamily, Db, DbBuilder, DbInner};
 use crate::cache::Cache;
@@ -75,6 +76,9 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         this: this.clone(),
     });
     inner.settle_recovered()?;
+    for family in inner.families.load().values() {
+        inner.pressure_changed(&family.0);
+    }
     let db = Db::new(inner);
     for name in missing {
         db.create_family(&name, builder.families.get(&name).cloned().unwrap_or_default())?;
@@ -228,6 +232,7 @@ fn writer(
         some_full: AtomicBool::new(false),
         unlogged: AtomicBool::new(false),
         failure: Failure::default(),
+        stall: Stall::default(),
         clock: Arc::clone(&builder.clock),
         scheduler: match &builder.scheduler {
             Some(scheduler) => Arc::clone(scheduler),

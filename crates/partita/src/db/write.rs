@@ -20,11 +20,17 @@ pub struct WriteOptions {
     /// Whether the write is left out of the log: it is lost with the process unless its memtable was flushed. Together with
     /// `sync` it is an `InvalidArgument`.
     pub disable_wal: bool,
+    /// Whether the write fails with `Busy` rather than wait, when writes are delayed or stopped because flushes and
+    /// compactions have to catch up.
+    pub no_slowdown: bool,
+    /// Whether the write waits sooner than others for compactions to catch up, and lets others pass by meanwhile.
+    pub low_pri: bool,
 }
 
 impl WriteOptions {
     /// A write that survives a power cut.
-    pub const SYNC: Self = Self { sync: true, disable_wal: false };
+    pub const SYNC: Self =
+        Self { sync: true, disable_wal: false, no_slowdown: false, low_pri: false };
 }
 
 impl Db {
@@ -115,7 +121,7 @@ impl Db {
     /// Writes a batch: all of it, or nothing, seen by readers at one moment.
     ///
     /// * An empty batch with `sync` makes everything before it survive a power cut.
-    /// * May wait for memtables to be flushed, if they fill faster than that.
+    /// * May wait for flushes and compactions, if it leaves them behind: [`Db::stall_stats`] counts that by cause.
     /// * Errors: `InvalidArgument` for a column family that is not there, a range whose end is before its beginning, an
     ///   operand without merge operator; `NotSupported` for blob references and marks of two-phase commit: nothing was
     ///   written. `Io`, `NoSpace` of the log: whether the batch is there will be known when the database is opened again;
@@ -142,7 +148,7 @@ impl Db {
     /// ```
     pub fn write(&self, batch: WriteBatch, options: &WriteOptions) -> Result<()> {
         let writer = self.writer()?;
-        let WriteOptions { sync, disable_wal } = *options;
+        let WriteOptions { sync, disable_wal, no_slowdown, low_pri } = *options;
         if sync && disable_wal {
             return Err(Error::invalid_argument("a write that is not in the log cannot be synced"));
         }
@@ -153,7 +159,11 @@ impl Db {
         if disable_wal {
             writer.unlogged.store(true, Ordering::Release);
         }
-        writer.queue.commit(&**self.inner(), batch, CommitOptions { sync, disable_wal })
+        if low_pri {
+            self.inner().pay_for_low_priority(batch.record_bytes().len(), !no_slowdown)?;
+        }
+        let options = CommitOptions { sync, disable_wal, no_slowdown };
+        writer.queue.commit(&**self.inner(), batch, options)
     }
 
     /// Refuses what could not be inserted, before it is in the log.
@@ -203,14 +213,16 @@ impl DbInner {
         if memtables.values().any(|(view, size)| view.memtable.memory_bytes() >= *size) {
             writer.some_full.store(true, Ordering::Release);
         }
+        writer.stall.wrote(batch.record_bytes().len());
         Ok(())
     }
 }
 
 impl Stages for DbInner {
-    fn make_room(&self) -> Result<()> {
+    fn make_room(&self, may_wait: bool) -> Result<()> {
         self.writing()?.check()?;
-        self.make_room_for_writes()
+        self.pay_for_writes(may_wait)?;
+        self.make_room_for_writes(may_wait)
     }
 
     fn log(&self, record: &LogRecord<'_>) -> Result<()> {

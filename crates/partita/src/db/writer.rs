@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::commit::CommitQueue;
 use super::log::{LogPlace, Logs};
+use super::stall::Stall;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{Clock, FileLock, Scheduler};
 use crate::util::sync::lock;
@@ -29,6 +30,7 @@ pub(super) struct Writer {
     /// Whether memtables may have entries that no log has.
     pub(super) unlogged: AtomicBool,
     pub(super) failure: Failure,
+    pub(super) stall: Stall,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) scheduler: Arc<dyn Scheduler>,
     pub(super) jobs: Arc<Jobs>,

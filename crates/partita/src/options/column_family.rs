@@ -10,7 +10,7 @@ use crate::util::compression::CompressionType;
 const FLUSH: Effect = Effect::Awaited("flush");
 const FLUSH_NOW: Effect = Effect::Honoured("flush");
 const COMPACTION: Effect = Effect::Awaited("compaction");
-const STALL: Effect = Effect::Awaited("write stalls");
+const STALL: Effect = Effect::Honoured("write stalls");
 const TABLE: Effect = Effect::Honoured("table");
 const READ: Effect = Effect::Awaited("iterators");
 

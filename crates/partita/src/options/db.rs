@@ -7,6 +7,7 @@ const WAL: Effect = Effect::Awaited("wal");
 const WRITE: Effect = Effect::Honoured("write");
 const WAL_NOW: Effect = Effect::Honoured("wal");
 const FLUSH_NOW: Effect = Effect::Honoured("flush");
+const STALL_NOW: Effect = Effect::Honoured("write stalls");
 const DAMAGE: Effect = Effect::Awaited("background errors");
 const FLUSH: Effect = Effect::Awaited("flush");
 const COMPACTION: Effect = Effect::Awaited("compaction");
@@ -96,6 +97,9 @@ options! {
         atomic_flush: bool = false, rocksdb "false", since "6.2", FLUSH;
         /// Bytes of all memtables together; 0: no such limit. They count against the cache's budget either way.
         db_write_buffer_size: usize = 0, rocksdb "0", since "6.2", FLUSH;
+        /// Bytes a second that writers may write when they are half way between where they are slowed down and where they
+        /// have to stop; they come from no limit, and go to nothing.
+        delayed_write_rate: u64 = 16 << 20, rocksdb "16777216", since "6.2", STALL_NOW;
         /// Whether a flush counts the entries it wrote, and compares.
         flush_verify_memtable_count: bool = true, rocksdb "true", since "6.28", FLUSH;
         /// Whether a compaction counts the entries it read, and compares.
@@ -136,8 +140,6 @@ options! {
         daily_offpeak_time_utc: Kind::Text, "", since "8.10", no("no work waits for the night"), "The quiet hours.";
         db_host_id: Kind::Text, "__hostname__", since "6.20", no("tables we write name no machine"), "The machine's name in table properties.";
         db_log_dir: Kind::Text, "", since "6.2", NO_LOG, "Directory of LOG.";
-        delayed_write_rate: Kind::U64, "16777216", since "6.2", no("the delay of writes grows with the debt of compactions, from nothing"),
-            "Bytes a second that delayed writers start with.";
         dump_malloc_stats: Kind::Switch, "false", since "6.2", NO_LOG, "The allocator's figures in LOG.";
         enable_pipelined_write: Kind::Switch, "false", since "6.2", WRITERS, "Inserts one group while the next writes the log.";
         enable_thread_tracking: Kind::Switch, "false", since "6.2", STATISTICS, "Keeps what threads do.";
