@@ -26,6 +26,7 @@
 //! [`WriteBatch`] makes batches and takes them over from elsewhere; [`BatchReader`] goes over the records of any bytes without
 //! a copy. Both check every bound.
 
+mod contents;
 mod limits;
 mod reader;
 mod record;

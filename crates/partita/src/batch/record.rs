@@ -46,7 +46,7 @@ pub enum TransactionMark<'a> {
 
 /// What a record does, apart from its column family.
 #[derive(Clone, Copy)]
-enum Shape {
+pub(super) enum Shape {
     Put,
     Delete,
     SingleDelete,
@@ -84,6 +84,36 @@ impl Shape {
             0x11 => (Self::BlobIndex, false),
             _ => return None,
         })
+    }
+
+    /// Bytes of such a record in a batch.
+    #[inline]
+    pub(super) fn encoded_len(self, family: u32, first: &[u8], second: Option<&[u8]>) -> usize {
+        let field = |bytes: &[u8]| varint_len(bytes.len() as u64) + bytes.len();
+        let family_len = if family == 0 { 0 } else { varint_len(u64::from(family)) };
+        1 + family_len + field(first) + second.map_or(0, field)
+    }
+
+    /// Appends such a record. The fields' lengths fit in 32 bits.
+    #[inline]
+    pub(super) fn encode_to(
+        self,
+        family: u32,
+        first: &[u8],
+        second: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) {
+        let (plain, with_family) = self.tags();
+        if family == 0 {
+            out.push(plain);
+        } else {
+            out.push(with_family);
+            put_varint(out, u64::from(family));
+        }
+        put_length_prefixed(out, first);
+        if let Some(second) = second {
+            put_length_prefixed(out, second);
+        }
     }
 }
 
@@ -177,37 +207,30 @@ impl<'a> Record<'a> {
 
     /// Bytes that it takes in a batch.
     pub fn encoded_len(&self) -> usize {
-        let field = |bytes: &[u8]| varint_len(bytes.len() as u64) + bytes.len();
-        let (family, fields) = match self.change() {
-            Some(Change { family, first, second, .. }) => {
-                (family, field(first) + second.map_or(0, field))
+        match self.change() {
+            Some(Change { shape, family, first, second }) => {
+                shape.encoded_len(family, first, second)
             }
-            None => (0, self.remark().1.map_or(0, field)),
-        };
-        1 + if family == 0 { 0 } else { varint_len(u64::from(family)) } + fields
+            None => {
+                let field = self.remark().1;
+                1 + field.map_or(0, |bytes| varint_len(bytes.len() as u64) + bytes.len())
+            }
+        }
     }
 
     /// Appends the record. The fields' lengths fit in 32 bits.
     pub(super) fn encode_to(&self, out: &mut Vec<u8>) {
-        let (fields, second) = match self.change() {
+        match self.change() {
             Some(Change { shape, family, first, second }) => {
-                let (plain, with_family) = shape.tags();
-                if family == 0 {
-                    out.push(plain);
-                } else {
-                    out.push(with_family);
-                    put_varint(out, u64::from(family));
-                }
-                (Some(first), second)
+                shape.encode_to(family, first, second, out);
             }
             None => {
                 let (tag, field) = self.remark();
                 out.push(tag);
-                (field, None)
+                if let Some(field) = field {
+                    put_length_prefixed(out, field);
+                }
             }
-        };
-        for field in fields.into_iter().chain(second) {
-            put_length_prefixed(out, field);
         }
     }
 

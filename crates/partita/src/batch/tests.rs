@@ -207,3 +207,38 @@ fn save_points_nest_and_a_failed_call_changes_nothing() {
     assert_eq!(batch.as_bytes(), [0; BATCH_HEADER_BYTES]);
     assert!(batch.is_empty() && batch.rollback_to_save_point().is_err());
 }
+
+#[test]
+fn a_batch_knows_its_families_and_whether_all_is_plain() {
+    let of = |batch: &WriteBatch| {
+        let contents = batch.contents();
+        (contents.families().to_vec(), contents.is_plain())
+    };
+    let mut batch = WriteBatch::new();
+    assert_eq!(of(&batch), (vec![], true));
+    batch.put_cf(7, b"k", b"v").unwrap();
+    batch.delete(b"k").unwrap();
+    batch.single_delete_cf(7, b"k").unwrap();
+    batch.put_log_data(b"for others").unwrap();
+    assert_eq!(of(&batch), (vec![0, 7], true));
+    batch.set_save_point();
+    batch.merge_cf(3, b"k", b"v").unwrap();
+    assert_eq!(of(&batch), (vec![0, 3, 7], false));
+    assert_eq!(of(&WriteBatch::from_bytes(batch.as_bytes().to_vec()).unwrap()), of(&batch));
+    let mut more = WriteBatch::new();
+    more.append(&batch).unwrap();
+    assert_eq!(of(&more), of(&batch));
+    batch.rollback_to_save_point().unwrap();
+    assert_eq!(of(&batch), (vec![0, 7], true));
+    batch.clear();
+    assert_eq!(of(&batch), (vec![], true));
+    for other in [
+        Record::DeleteRange { family: 0, begin: b"a", end: b"b" },
+        Record::BlobIndex { family: 0, key: b"k", index: b"" },
+        Record::Transaction(TransactionMark::BeginPrepare),
+    ] {
+        let mut batch = WriteBatch::new();
+        batch.add(&other).unwrap();
+        assert!(!batch.contents().is_plain(), "{other:?}");
+    }
+}

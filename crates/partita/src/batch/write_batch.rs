@@ -1,8 +1,9 @@
 use std::fmt;
 
+use super::contents::Contents;
 use super::limits::{BATCH_BYTES_MAX, check_batch, check_field};
 use super::reader::{BatchReader, Records};
-use super::record::Record;
+use super::record::{Record, Shape};
 use crate::error::{Error, Result};
 use crate::key::SeqNo;
 
@@ -34,12 +35,14 @@ pub struct WriteBatch {
     bytes: Vec<u8>,
     bytes_max: usize,
     save_points: Vec<SavePoint>,
+    contents: Contents,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct SavePoint {
     len: usize,
     count: u32,
+    contents: Contents,
 }
 
 impl fmt::Debug for WriteBatch {
@@ -68,7 +71,12 @@ impl WriteBatch {
     pub fn with_capacity(bytes: usize) -> Self {
         let mut rep = Vec::with_capacity(bytes.max(BATCH_HEADER_BYTES));
         rep.resize(BATCH_HEADER_BYTES, 0);
-        Self { bytes: rep, bytes_max: BATCH_BYTES_MAX, save_points: Vec::new() }
+        Self {
+            bytes: rep,
+            bytes_max: BATCH_BYTES_MAX,
+            save_points: Vec::new(),
+            contents: Contents::default(),
+        }
     }
 
     /// The same batch with a limit on its length; adding beyond it is an `InvalidArgument`.
@@ -84,8 +92,11 @@ impl WriteBatch {
     ///   has not, `InvalidArgument` beyond 4 GiB. All name the offset in `bytes`.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
         check_batch(bytes.len(), BATCH_BYTES_MAX)?;
-        BatchReader::new(&bytes)?.validate()?;
-        Ok(Self { bytes, bytes_max: BATCH_BYTES_MAX, save_points: Vec::new() })
+        let mut contents = Contents::default();
+        for record in BatchReader::new(&bytes)?.records() {
+            contents.note(&record?);
+        }
+        Ok(Self { bytes, bytes_max: BATCH_BYTES_MAX, save_points: Vec::new(), contents })
     }
 
     /// Sets a value.
@@ -95,7 +106,7 @@ impl WriteBatch {
 
     /// Sets a value in a column family.
     pub fn put_cf(&mut self, family: u32, key: &[u8], value: &[u8]) -> Result<()> {
-        self.add(&Record::Put { family, key, value })
+        self.add_plain(Shape::Put, family, key, Some(value))
     }
 
     /// Removes a key.
@@ -105,7 +116,7 @@ impl WriteBatch {
 
     /// Removes a key from a column family.
     pub fn delete_cf(&mut self, family: u32, key: &[u8]) -> Result<()> {
-        self.add(&Record::Delete { family, key })
+        self.add_plain(Shape::Delete, family, key, None)
     }
 
     /// Removes a key that was put exactly once since it was removed last, and never merged.
@@ -115,7 +126,7 @@ impl WriteBatch {
 
     /// The same in a column family.
     pub fn single_delete_cf(&mut self, family: u32, key: &[u8]) -> Result<()> {
-        self.add(&Record::SingleDelete { family, key })
+        self.add_plain(Shape::SingleDelete, family, key, None)
     }
 
     /// Removes the keys from `begin` on, `end` excluded. Whether `begin` sorts before `end` is for the database to check,
@@ -154,6 +165,26 @@ impl WriteBatch {
         self.check_growth(record.encoded_len())?;
         let count = self.count_with(u32::from(record.counts()))?;
         record.encode_to(&mut self.bytes);
+        self.contents.note(record);
+        self.set_count(count);
+        Ok(())
+    }
+
+    /// The same for what batches mostly hold, without taking a record apart.
+    #[inline]
+    fn add_plain(
+        &mut self,
+        shape: Shape,
+        family: u32,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<()> {
+        check_field("key", key.len())?;
+        check_field("value", value.map_or(0, <[u8]>::len))?;
+        self.check_growth(shape.encoded_len(family, key, value))?;
+        let count = self.count_with(1)?;
+        shape.encode_to(family, key, value, &mut self.bytes);
+        self.contents.note_plain(family);
         self.set_count(count);
         Ok(())
     }
@@ -163,6 +194,7 @@ impl WriteBatch {
         self.check_growth(other.record_bytes().len())?;
         let count = self.count_with(other.count())?;
         self.bytes.extend_from_slice(other.record_bytes());
+        self.contents.note_all(&other.contents);
         self.set_count(count);
         Ok(())
     }
@@ -172,11 +204,16 @@ impl WriteBatch {
         self.bytes.truncate(BATCH_HEADER_BYTES);
         self.bytes.fill(0);
         self.save_points.clear();
+        self.contents.clear();
     }
 
     /// Remembers this point.
     pub fn set_save_point(&mut self) {
-        self.save_points.push(SavePoint { len: self.bytes.len(), count: self.count() });
+        self.save_points.push(SavePoint {
+            len: self.bytes.len(),
+            count: self.count(),
+            contents: self.contents.clone(),
+        });
     }
 
     /// Removes what was added since the last save point, and that point.
@@ -186,6 +223,7 @@ impl WriteBatch {
         let point = self.save_points.pop().ok_or_else(no_save_point)?;
         self.bytes.truncate(point.len);
         self.set_count(point.count);
+        self.contents = point.contents;
         Ok(())
     }
 
@@ -253,15 +291,23 @@ impl WriteBatch {
         Records::of(&self.bytes, self.count())
     }
 
+    /// What the records touch and need.
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    #[inline]
     fn check_growth(&self, more: usize) -> Result<()> {
         check_batch(self.bytes.len().saturating_add(more), self.bytes_max)
     }
 
+    #[inline]
     fn count_with(&self, more: u32) -> Result<u32> {
         let count = self.count().checked_add(more);
         count.ok_or_else(|| Error::invalid_argument("write batch of more than 2^32 - 1 records"))
     }
 
+    #[inline]
     fn set_count(&mut self, count: u32) {
         self.bytes[COUNT_AT..BATCH_HEADER_BYTES].copy_from_slice(&count.to_le_bytes());
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::family::FamilyState;
-use crate::batch::{BatchReader, Record, TransactionMark};
+use crate::batch::{BatchReader, Record, Records, TransactionMark};
 use crate::error::{Error, Result};
 use crate::key::{Excerpt, SeqNo, ValueType};
-use crate::memtable::{InsertHint, MemTable};
+use crate::memtable::{InsertHint, MemTable, MemTableWriter};
 
 /// Where records of a family go.
 pub(super) enum Target<'m> {
@@ -26,22 +26,60 @@ pub(super) fn apply<'m>(
     hints: &mut Hints,
     mut target: impl FnMut(u32) -> Result<Target<'m>>,
 ) -> Result<u64> {
-    let mut records = batch.records();
-    loop {
-        let number = first.get() + records.counted();
-        let Some(record) = records.next() else { return Ok(number) };
-        let record = record?;
-        let Some((family, change)) = change_of(&record)? else { continue };
-        let Target::MemTable(memtable) = target(family)? else { continue };
-        let seqno = SeqNo::new(number).ok_or_else(|| {
+    let mut changes = Changes { records: batch.records(), first: first.get() };
+    let mut next = changes.next()?;
+    // A writer's counts go to its memtable at its end: one for all neighbours of a family.
+    while let Some(mut entry) = next {
+        let family = entry.family;
+        let Target::MemTable(memtable) = target(family)? else {
+            next = changes.next()?;
+            continue;
+        };
+        let mut writer = memtable.writer(hints.of(family));
+        next = loop {
+            entry.insert(&mut writer)?;
+            match changes.next()? {
+                Some(same) if same.family == family => entry = same,
+                other => break other,
+            }
+        };
+    }
+    Ok(first.get() + changes.records.counted())
+}
+
+/// What the records of a batch change, front to back.
+struct Changes<'b> {
+    records: Records<'b>,
+    first: u64,
+}
+
+/// A change with its sequence number.
+struct NumberedChange<'b> {
+    number: u64,
+    family: u32,
+    change: Change<'b>,
+}
+
+impl<'b> Changes<'b> {
+    fn next(&mut self) -> Result<Option<NumberedChange<'b>>> {
+        loop {
+            let number = self.first + self.records.counted();
+            let Some(record) = self.records.next() else { return Ok(None) };
+            if let Some((family, change)) = change_of(&record?)? {
+                return Ok(Some(NumberedChange { number, family, change }));
+            }
+        }
+    }
+}
+
+impl NumberedChange<'_> {
+    fn insert(&self, writer: &mut MemTableWriter<'_>) -> Result<()> {
+        let seqno = SeqNo::new(self.number).ok_or_else(|| {
             Error::corruption("sequence numbers have 56 bits; the batch goes beyond")
         })?;
-        let mut writer = memtable.writer(hints.of(family));
-        match change {
-            Change::Point(value_type, key, value) => {
-                writer.insert(seqno, value_type, key, value)?;
-            }
-            Change::Range(begin, end) => writer.delete_range(seqno, begin, end)?,
+        match self.change {
+            Change::Point(value_type, key, value) => writer.insert(seqno, value_type, key, value),
+            Change::Range(begin, end) => writer.delete_range(seqno, begin, end),
         }
     }
 }
@@ -64,9 +102,7 @@ pub(super) fn check<'f>(
     family: impl FnOnce(u32) -> Option<&'f FamilyState>,
 ) -> Result<()> {
     let Some((id, change)) = change_of(record)? else { return Ok(()) };
-    let family = family(id).ok_or_else(|| {
-        Error::invalid_argument(format!("column family {id} was dropped or never was"))
-    })?;
+    let family = family(id).ok_or_else(|| no_family(id))?;
     let name = family.family.name();
     match change {
         Change::Range(begin, end) if family.family.key_order().compare(begin, end).is_gt() => {
@@ -84,6 +120,11 @@ pub(super) fn check<'f>(
         }
         _ => Ok(()),
     }
+}
+
+#[cold]
+pub(super) fn no_family(id: u32) -> Error {
+    Error::invalid_argument(format!("column family {id} was dropped or never was"))
 }
 
 enum Change<'a> {

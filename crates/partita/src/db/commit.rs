@@ -276,8 +276,11 @@ fn write_group(stages: &impl Stages, group: &[Arc<Member>]) -> Result<()> {
 }
 
 fn insert_group(stages: &impl Stages, group: &[Arc<Member>], first: SeqNo) -> Result<()> {
+    if let [only] = group {
+        return only.batch.as_ref().map_or(Ok(()), |batch| stages.insert(batch, first));
+    }
     let bytes: usize = group.iter().map(|member| member.bytes()).sum();
-    let together = group.len() > 1 && bytes >= TOGETHER_BYTES;
+    let together = bytes >= TOGETHER_BYTES;
     let shared =
         Arc::new(Group { state: Mutex::new((group.len(), None)), all_done: Condvar::new() });
     let mut next = first.get();
@@ -328,6 +331,9 @@ impl Leadership<'_> {
 
     /// Tells the members, but not the leader, how it went.
     fn tell(&mut self, result: &Result<()>) {
+        if self.group.len() == 1 {
+            return;
+        }
         let queue = self.queue;
         let mut members = lock(&queue.members);
         for member in self.group.drain(1..) {
@@ -340,10 +346,12 @@ impl Leadership<'_> {
 impl Drop for Leadership<'_> {
     fn drop(&mut self) {
         let mut members = lock(&self.queue.members);
-        for member in self.group.drain(..) {
+        // The leader waits for nothing. Of the others, whoever was told nothing learns that there will be nothing.
+        for (at, member) in self.group.drain(..).enumerate() {
             members.pop_front();
-            // Whoever was told nothing learns that there will be nothing.
-            member.move_to(Stage::Done(Err(abandoned())));
+            if at > 0 {
+                member.move_to(Stage::Done(Err(abandoned())));
+            }
         }
         if let Some(next) = members.front() {
             next.move_to(Stage::Leads);

@@ -66,10 +66,14 @@ impl Logs {
     pub(super) fn write(&mut self, place: &LogPlace, record: &LogRecord<'_>) -> Result<()> {
         if !record.parts.is_empty() {
             let header = WriteBatch::header(record.first, record.count);
-            let mut parts: Vec<&[u8]> = Vec::with_capacity(1 + record.parts.len());
-            parts.push(&header);
-            parts.extend(&record.parts);
-            self.writer.add_record(&parts)?;
+            if let [only] = record.parts[..] {
+                self.writer.add_record(&[&header, only])?;
+            } else {
+                let mut parts: Vec<&[u8]> = Vec::with_capacity(1 + record.parts.len());
+                parts.push(&header);
+                parts.extend(&record.parts);
+                self.writer.add_record(&parts)?;
+            }
             if !place.keeps_buffered && !record.sync {
                 self.writer.flush()?;
             }

@@ -1,15 +1,20 @@
 //! Writing: a batch is checked whole, then goes through the commit queue.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::apply::{Hints, Target, apply, check};
+use super::apply::{Hints, Target, apply, check, no_family};
 use super::commit::{CommitOptions, LogRecord, Stages};
+use super::read_view::ReadView;
 use super::writer::Writer;
 use super::{ColumnFamily, Db, DbInner};
 use crate::batch::{BatchReader, WriteBatch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
 use crate::util::sync::lock;
+
+/// Room for a batch of one record, as they mostly are.
+const ONE_RECORD_BYTES: usize = 112;
 
 /// How a write is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,7 +118,7 @@ impl Db {
     }
 
     fn one(&self, add: impl FnOnce(&mut WriteBatch) -> Result<()>) -> Result<()> {
-        let mut batch = WriteBatch::new();
+        let mut batch = WriteBatch::with_capacity(ONE_RECORD_BYTES);
         add(&mut batch)?;
         self.write(batch, &WriteOptions::default())
     }
@@ -169,6 +174,11 @@ impl Db {
     /// Refuses what could not be inserted, before it is in the log.
     fn check_batch(&self, batch: &WriteBatch) -> Result<()> {
         let families = self.inner().families.load();
+        let contents = batch.contents();
+        if contents.is_plain() {
+            let missing = contents.families().iter().find(|id| !families.contains_key(id));
+            return missing.map_or(Ok(()), |id| Err(no_family(*id)));
+        }
         for record in batch.records() {
             check(&record?, |id| families.get(&id).map(|family| &*family.0))?;
         }
@@ -196,21 +206,24 @@ impl DbInner {
         let writer = self.writing()?;
         let families = self.families.load();
         let reader = BatchReader::new(batch.as_bytes())?;
-        let mut memtables = std::collections::BTreeMap::new();
-        for record in batch.records() {
-            let Some(id) = record?.family() else { continue };
-            // A family that is gone since the batch was checked: as if it had gone right after the write.
-            let Some(family) = families.get(&id) else { continue };
-            memtables
-                .entry(id)
-                .or_insert_with(|| (family.0.view.load_full(), family.0.options.write_buffer_size));
-        }
+        let ids = batch.contents().families();
+        // A family that is gone since the batch was checked: as if it had gone right after the write.
+        let open = |id: &u32| {
+            let family = &families.get(id)?.0;
+            Some((*id, family.view.load_full(), family.options.write_buffer_size))
+        };
+        let one = ids.first().and_then(open);
+        let more: Vec<_> = ids.iter().skip(1).filter_map(open).collect();
+        let find = |id| match &one {
+            Some(one) if one.0 == id => Some(one),
+            _ => more.binary_search_by_key(&id, |(id, ..)| *id).ok().and_then(|at| more.get(at)),
+        };
         apply(&reader, first, hints, |id| {
-            Ok(memtables
-                .get(&id)
-                .map_or(Target::Nowhere, |(view, _)| Target::MemTable(&view.memtable)))
+            Ok(find(id).map_or(Target::Nowhere, |(_, view, _)| Target::MemTable(&view.memtable)))
         })?;
-        if memtables.values().any(|(view, size)| view.memtable.memory_bytes() >= *size) {
+        let is_full =
+            |(_, view, size): &(u32, Arc<ReadView>, usize)| view.memtable.memory_bytes() >= *size;
+        if one.iter().chain(&more).any(is_full) {
             writer.some_full.store(true, Ordering::Release);
         }
         writer.stall.wrote(batch.record_bytes().len());
