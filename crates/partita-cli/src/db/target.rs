@@ -51,6 +51,13 @@ impl Target {
         }
         let db = builder.open_read_only()?;
         let family = db.family(&self.cf)?;
+        // Sooner told than after half of the output.
+        if let Some(name) = family.missing_merge_operator() {
+            return Err(Error::not_supported(format!(
+                "column family {:?} has merge operator {name:?}, which is not built in; --merge-operator names another",
+                self.cf
+            )));
+        }
         self.tell_lost_bytes(&db);
         Ok((db, family))
     }

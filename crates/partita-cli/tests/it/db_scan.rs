@@ -163,6 +163,28 @@ fn the_operator_of_the_command_line_goes_before_the_one_of_the_options_file() {
     assert_ne!(options("MaxOperator"), by_file);
 }
 
+#[test]
+fn an_unknown_operator_is_told_by_name_and_bars_its_own_family_only() {
+    let golden = golden::get("families-merge-ranges-wal");
+    let entries = fs::read_dir(golden.path()).unwrap().map(|entry| entry.unwrap().path());
+    let options = entries.filter(|path| path.to_string_lossy().contains("/OPTIONS-")).max();
+    let options = options.unwrap();
+    let text = fs::read_to_string(&options).unwrap();
+    let section = text.find("[CFOptions \"keys\"]").unwrap();
+    let at = section + text[section..].find("merge_operator=").unwrap();
+    let end = at + text[at..].find('\n').unwrap();
+    let text = format!("{}merge_operator=example.Own{}", &text[..at], &text[end..]);
+    fs::write(&options, text).unwrap();
+    let before = fingerprint(&golden.path());
+    let run = db("scan", &golden, &["--cf", "keys"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.contains("example.Own"), "{}", run.stderr);
+    assert!(scan(&golden, &["--hex"]) == expected(&golden, "default"));
+    let args = ["--hex", "--cf", "keys", "--merge-operator", "StringAppendOperator"];
+    assert!(scan(&golden, &args) == expected(&golden, "keys"));
+    assert!(fingerprint(&golden.path()) == before);
+}
+
 /// RocksDB 6 writes the database's own directory into its OPTIONS file as that of the logs. A copy that names the original,
 /// which still lives, must not be read with the original's logs.
 #[test]

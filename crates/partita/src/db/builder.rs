@@ -121,9 +121,12 @@ impl DbBuilder {
     /// * **There are no compactions yet.** Every flush adds a table to level 0, where each is asked by reads on its own: so
     ///   reads get slower the more is written, and what is deleted keeps its space. RocksDB compacts the directory when
     ///   it opens it. Also missing yet: recycling and archiving of logs, and slowing writes down by the number of tables.
-    /// * Errors: `InvalidArgument` if there is a database and should not be, or the other way round; `Busy` if somebody
-    ///   else has it open; and those of [`DbBuilder::open_read_only`]. What is refused is refused before anything is
-    ///   changed in the directory, but for the file LOCK.
+    /// * Errors: `InvalidArgument` if there is a database and should not be, or the other way round, for options that are
+    ///   senseless together, and for a column family that has tables below its `num_levels`; `NotSupported` for options that
+    ///   ask for what Partita has not (`allow_2pc`, …) and for merge operators that are neither built in nor registered;
+    ///   `Busy` if somebody else has it open; and those of [`DbBuilder::open_read_only`]. What is refused is refused before
+    ///   anything is changed in the directory, but for the file LOCK. What is accepted and has no effect is told by
+    ///   [`Db::option_findings`].
     pub fn open(&self) -> Result<Db> {
         open_write::open(self)
     }
@@ -133,9 +136,12 @@ impl DbBuilder {
     /// Nothing in the directory changes: no lock is taken, no file is made, renamed or removed. A process that writes to
     /// it meanwhile is not followed.
     ///
-    /// * Errors: `InvalidArgument` if there is no database; `NotSupported` for what Partita has not, named: comparators and
-    ///   merge operators that are not registered, values in blob files, user-defined timestamps; `Corruption` with file
-    ///   and offset; `Io`.
+    /// * Errors: `InvalidArgument` if there is no database; `NotSupported` for what Partita has not, named: comparators that
+    ///   are not registered, values in blob files, user-defined timestamps; `Corruption` with file and offset; `Io`.
+    /// * A merge operator that is neither built in nor registered is no error: it is missed, by name, by reads of keys that
+    ///   have operands. All others, and all other column families, can be read
+    ///   ([`ColumnFamily::missing_merge_operator`](super::ColumnFamily::missing_merge_operator)). Nor are options an error that
+    ///   only writing could do harm with.
     pub fn open_read_only(&self) -> Result<Db> {
         open::open_read_only(self)
     }

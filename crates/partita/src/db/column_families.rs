@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::open::{configure, family_state, order_named};
+use super::open::{Unknown, configure, family_state, order_named};
 use super::{ColumnFamily, Db, FamilyConfig};
 use crate::error::Result;
 use crate::util::sync::lock;
@@ -10,7 +10,8 @@ use crate::util::sync::lock;
 impl Db {
     /// Creates a column family.
     ///
-    /// * Errors: `InvalidArgument` if there is one of that name; `NotSupported` for a comparator or merge operator that the
+    /// * Errors: `InvalidArgument` if there is one of that name, and for options that are senseless together
+    ///   ([`ColumnFamilyOptions::validate`](crate::options::ColumnFamilyOptions::validate)); `NotSupported` for a comparator or merge operator that the
     ///   options name and nobody registered; `Io`, `NoSpace`.
     ///
     /// ```
@@ -32,12 +33,14 @@ impl Db {
         let inner = self.inner();
         let writer = self.writer()?;
         let builder = &inner.builder;
-        let filled = configure(builder, None, name, config)?;
+        let filled = configure(builder, None, name, config, Unknown::Refused)?;
+        filled.options.validate()?;
+        let levels = filled.options.level_count();
         let order = order_named(builder, &filled.options)?;
         let family = writer.queue.exclusive(|| -> Result<ColumnFamily> {
             writer.check()?;
             let log = lock(&writer.logs).current;
-            let family = inner.versions.create_family(name, order, log)?;
+            let family = inner.versions.create_family(name, order, log, levels)?;
             let state =
                 family_state(builder, &inner.cache, &inner.open_tables, family, filled, log)?;
             let family = ColumnFamily(Arc::new(state));

@@ -31,6 +31,8 @@ pub(super) struct FamilyState {
     pub(super) family: Arc<Family>,
     pub(super) options: ColumnFamilyOptions,
     pub(super) merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// Whether it stands in for one that is not known.
+    pub(super) operator_is_missing: bool,
     pub(super) tables: TableCache,
     /// Readers take the pointer without a lock; it is replaced under the database's lock.
     pub(super) view: ArcSwap<ReadView>,
@@ -55,6 +57,12 @@ impl ColumnFamily {
     /// The options that it was opened with.
     pub fn options(&self) -> &ColumnFamilyOptions {
         &self.0.options
+    }
+
+    /// The name of its merge operator, if that is neither built in nor registered: reads of keys with operands fail. There
+    /// are such families only in a database that was opened to be read.
+    pub fn missing_merge_operator(&self) -> Option<&str> {
+        self.0.options.merge_operator.id().filter(|_| self.0.operator_is_missing)
     }
 }
 

@@ -10,6 +10,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `builder.rs`, `open.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
+//! | `settings.rs`, `missing_operator.rs` | with which options, and what there is to tell of them |
 //! | `writer.rs`, `commit.rs`, `write.rs`, `log.rs` | what writing needs; the way of a batch |
 //! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
 //! | `pressure.rs`, `stall.rs` | writers slowed down by what they leave behind |
@@ -38,6 +39,7 @@ mod level0;
 mod level_run;
 mod log;
 mod memtables;
+mod missing_operator;
 #[cfg(test)]
 mod model_tests;
 mod open;
@@ -45,6 +47,9 @@ mod open_write;
 mod pressure;
 mod read_view;
 mod recover;
+mod settings;
+#[cfg(test)]
+mod settings_tests;
 mod snapshot;
 mod source;
 mod stall;
@@ -83,6 +88,7 @@ use crate::error::{Error, Result};
 use crate::io::FileSystem;
 use crate::key::{LookupKey, SeqNo};
 use crate::options::DbOptions;
+use crate::options::file::Finding;
 use crate::table::ReadContext;
 use crate::version::{DEFAULT_FAMILY, OpenTables, VersionSet};
 
@@ -97,6 +103,7 @@ struct DbInner {
     options: DbOptions,
     cache: Cache,
     families: ArcSwap<BTreeMap<u32, ColumnFamily>>,
+    option_findings: Vec<Finding>,
     lost_log_bytes: Vec<LostLogBytes>,
     fs: Arc<dyn FileSystem>,
     /// How it was opened, for families that are created later.

@@ -15,14 +15,16 @@ use arc_swap::ArcSwap;
 
 use super::family::FamilyState;
 use super::memtables::new_memtable;
+use super::missing_operator::MissingOperator;
 use super::read_view::ReadView;
 use super::recover::{Recovered, Recovering, logs_from, replay};
+use super::settings::Settings;
 use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::merge::{MergeOperator, builtin};
-use crate::options::file::{Mode, OptionsFile};
+use crate::options::file::OptionsFile;
 use crate::options::{ColumnFamilyOptions, DbOptions, ObjectName};
 use crate::table::ReaderOptions;
 use crate::version::{
@@ -30,20 +32,22 @@ use crate::version::{
 };
 
 pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
+    let settings = Settings::gather(builder, builder.fs.exists(&builder.dir)?)?;
     let versions = VersionSet::recover(
         Arc::clone(&builder.fs),
         &builder.dir,
         VersionSetOptions {
             comparators: builder.comparators.clone(),
             read_only: true,
+            level_counts: settings.level_counts(builder),
             ..VersionSetOptions::default()
         },
     )?;
-    let stored = stored_options(builder)?;
-    let options = database_options(builder, stored.as_ref());
+    let Settings { stored, options, findings: option_findings, .. } = settings;
     let cache = builder.cache.clone().unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT));
     let open_tables = Arc::new(OpenTables::new(usize::try_from(options.max_open_files).ok()));
-    let families = open_families(builder, stored.as_ref(), &cache, &open_tables, &versions)?;
+    let opening = Opening { builder, cache: &cache, open_tables: &open_tables };
+    let families = opening.families(stored.as_ref(), &versions, Unknown::MissedOnUse)?;
     let wal_dir = wal_dir(builder, &options)?;
     let logs = logs_from(&*builder.fs, &wal_dir, versions.min_log_number_to_keep())?;
     let recovered = recover_logs(builder, &options, &wal_dir, &logs, &versions, &families)?;
@@ -53,6 +57,7 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
         options,
         cache,
         families: ArcSwap::from_pointee(families),
+        option_findings,
         lost_log_bytes: recovered.lost,
         fs: Arc::clone(&builder.fs),
         builder: builder.clone(),
@@ -63,44 +68,52 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
     })))
 }
 
-/// The database's options: the caller's, or else those of the directory.
-pub(super) fn database_options(builder: &DbBuilder, stored: Option<&OptionsFile>) -> DbOptions {
-    let options = builder.options.clone().or_else(|| Some(stored?.db.clone()));
-    options.unwrap_or_default()
+/// What all families of an opening share.
+pub(super) struct Opening<'o> {
+    pub(super) builder: &'o DbBuilder,
+    pub(super) cache: &'o Cache,
+    pub(super) open_tables: &'o Arc<OpenTables>,
 }
 
-/// All families of the manifest, none of which is changed by that.
-pub(super) fn open_families(
-    builder: &DbBuilder,
-    stored: Option<&OptionsFile>,
-    cache: &Cache,
-    open_tables: &Arc<OpenTables>,
-    versions: &VersionSet,
-) -> Result<BTreeMap<u32, ColumnFamily>> {
-    let mut families = BTreeMap::new();
-    for family in versions.families() {
-        refuse_unsupported(&family).map_err(|error| error.in_file(&builder.dir))?;
-        let config = config_of(builder, stored, &family)?;
-        let log = family.log_number();
-        let state = family_state(builder, cache, open_tables, family, config, log)?;
-        families.insert(state.family.id(), ColumnFamily(Arc::new(state)));
+/// What becomes of a merge operator that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// It is an error.
+    Refused,
+    /// Reads that need it fail.
+    MissedOnUse,
+}
+
+impl Opening<'_> {
+    /// All families of the manifest, none of which is changed by that.
+    pub(super) fn families(
+        &self,
+        stored: Option<&OptionsFile>,
+        versions: &VersionSet,
+        unknown: Unknown,
+    ) -> Result<BTreeMap<u32, ColumnFamily>> {
+        let mut families = BTreeMap::new();
+        for family in versions.families() {
+            refuse_unsupported(&family).map_err(|error| error.in_file(&self.builder.dir))?;
+            let config = config_of(self.builder, stored, &family, unknown)?;
+            let log = family.log_number();
+            let state =
+                family_state(self.builder, self.cache, self.open_tables, family, config, log)?;
+            families.insert(state.family.id(), ColumnFamily(Arc::new(state)));
+        }
+        Ok(families)
     }
-    Ok(families)
-}
-
-/// The directory's newest OPTIONS file, if it has one.
-///
-/// What cannot be made out of it is passed over, as RocksDB does that reads a newer version's file: it is for the caller
-/// to say what matters, and for `partita db options` to tell.
-pub(super) fn stored_options(builder: &DbBuilder) -> Result<Option<OptionsFile>> {
-    let found = OptionsFile::load_newest(&*builder.fs, &builder.dir, Mode::Lenient)?;
-    Ok(found.map(|(_, report)| report.options))
 }
 
 /// A family's configuration, with what the caller left open filled in.
-fn config_of(builder: &DbBuilder, stored: Option<&OptionsFile>, family: &Family) -> Result<Filled> {
+fn config_of(
+    builder: &DbBuilder,
+    stored: Option<&OptionsFile>,
+    family: &Family,
+    unknown: Unknown,
+) -> Result<Filled> {
     let given = builder.families.get(family.name()).cloned().unwrap_or_default();
-    let mut filled = configure(builder, stored, family.name(), given)?;
+    let mut filled = configure(builder, stored, family.name(), given, unknown)?;
     // The order in which its tables are sorted holds, whatever else is said.
     filled.options.comparator = ObjectName::new(family.key_order().name());
     Ok(filled)
@@ -112,6 +125,7 @@ pub(super) fn configure(
     stored: Option<&OptionsFile>,
     name: &str,
     given: FamilyConfig,
+    unknown: Unknown,
 ) -> Result<Filled> {
     let FamilyConfig { options, merge_operator, compaction_filter: _ } = given;
     let mut options = options.or_else(|| stored?.family(name).cloned()).unwrap_or_default();
@@ -120,11 +134,20 @@ pub(super) fn configure(
             if options.merge_operator.id() != Some(operator.name()) {
                 options.merge_operator = ObjectName::new(operator.name());
             }
-            Some(operator)
+            Ok(Some(operator))
         }
-        None => named_operator(builder, &options, name)?,
+        None => named_operator(builder, &options, name),
     };
-    Ok(Filled { options, merge_operator })
+    match (merge_operator, unknown) {
+        (Ok(merge_operator), _) => {
+            Ok(Filled { options, merge_operator, operator_is_missing: false })
+        }
+        (Err(missing), Unknown::Refused) => Err(missing.error().in_file(&builder.dir)),
+        (Err(missing), Unknown::MissedOnUse) => {
+            let merge_operator: Option<Arc<dyn MergeOperator>> = Some(Arc::new(missing));
+            Ok(Filled { options, merge_operator, operator_is_missing: true })
+        }
+    }
 }
 
 /// The order that a new family's options name.
@@ -144,24 +167,22 @@ pub(super) fn order_named(builder: &DbBuilder, options: &ColumnFamilyOptions) ->
 pub(super) struct Filled {
     pub(super) options: ColumnFamilyOptions,
     merge_operator: Option<Arc<dyn MergeOperator>>,
+    operator_is_missing: bool,
 }
 
-/// The operator that the options name.
+/// The operator that the options name, if they do; the error says that it is not known.
 fn named_operator(
     builder: &DbBuilder,
     options: &ColumnFamilyOptions,
     family: &str,
-) -> Result<Option<Arc<dyn MergeOperator>>> {
+) -> std::result::Result<Option<Arc<dyn MergeOperator>>, MissingOperator> {
     let Some(name) = options.merge_operator.id() else { return Ok(None) };
     let registered = builder.merge_operators.iter().find(|operator| operator.name() == name);
     let delimiter = options.merge_operator.property("delimiter");
     let delimiter = delimiter.as_deref().unwrap_or(",").as_bytes();
     match registered.cloned().or_else(|| builtin(name, delimiter)) {
         Some(operator) => Ok(Some(operator)),
-        None => Err(Error::not_supported(format!(
-            "column family {family:?} has merge operator {name:?}, which is neither built in nor registered"
-        ))
-        .in_file(&builder.dir)),
+        None => Err(MissingOperator::new(name, family)),
     }
 }
 
@@ -187,7 +208,7 @@ pub(super) fn family_state(
     config: Filled,
     log: FileNumber,
 ) -> Result<FamilyState> {
-    let Filled { options, merge_operator } = config;
+    let Filled { options, merge_operator, operator_is_missing } = config;
     let reader_options = ReaderOptions {
         comparators: builder.comparators.clone(),
         prefix_extractor: options.table.prefix_extractor.clone(),
@@ -206,7 +227,14 @@ pub(super) fn family_state(
         frozen: Box::default(),
         version: family.current(),
     };
-    Ok(FamilyState { family, options, merge_operator, tables, view: ArcSwap::from_pointee(view) })
+    Ok(FamilyState {
+        family,
+        options,
+        merge_operator,
+        operator_is_missing,
+        tables,
+        view: ArcSwap::from_pointee(view),
+    })
 }
 
 pub(super) fn recover_logs(

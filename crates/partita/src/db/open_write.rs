@@ -21,9 +21,10 @@ use super::identity::{new_db_id, new_session_id};
 use super::level0::{Origin, write_level0};
 use super::log::{LogPlace, Logs};
 use super::memtables::new_memtable;
-use super::open::{database_options, open_families, order_named, recover_logs, stored_options};
+use super::open::{Opening, Unknown, order_named, recover_logs};
 use super::read_view::ReadView;
 use super::recover::logs_from;
+use super::settings::{Settings, refuse_deeper_tables};
 use super::stall::Stall;
 use super::writer::{Failure, Flushing, Jobs, Writer};
 use super::{ColumnFamily, Db, DbBuilder, DbInner};
@@ -40,18 +41,22 @@ use crate::version::{
 
 pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     let exists = is_wanted(builder)?;
-    let stored = if exists { stored_options(builder)? } else { None };
-    let options = database_options(builder, stored.as_ref());
+    let settings = Settings::gather(builder, exists)?;
+    settings.refuse_to_write(builder)?;
+    let level_counts = settings.level_counts(builder);
+    let Settings { stored, options, findings: option_findings, .. } = settings;
     let wal_dir = wal_dir(builder, &options)?;
     if !exists {
         refuse_leftovers(builder)?;
         create_durable_dir(&*builder.fs, &builder.dir)?;
     }
     let file_lock = builder.fs.lock(&FileName::Lock.in_dir(&builder.dir))?;
-    let versions = versions(builder, &options, exists)?;
+    let versions = versions(builder, &options, level_counts, exists)?;
     let cache = builder.cache.clone().unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT));
     let open_tables = Arc::new(OpenTables::new(usize::try_from(options.max_open_files).ok()));
-    let families = open_families(builder, stored.as_ref(), &cache, &open_tables, &versions)?;
+    let opening = Opening { builder, cache: &cache, open_tables: &open_tables };
+    let families = opening.families(stored.as_ref(), &versions, Unknown::Refused)?;
+    refuse_deeper_tables(builder, &families)?;
     let missing = missing_families(builder, &families)?;
     let first_log = versions.min_log_number_to_keep();
     let logs = if exists { logs_from(&*builder.fs, &wal_dir, first_log)? } else { Vec::new() };
@@ -67,6 +72,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         options,
         cache,
         families: ArcSwap::from_pointee(families),
+        option_findings,
         lost_log_bytes: recovered.lost,
         fs: Arc::clone(&builder.fs),
         builder: builder.clone(),
@@ -137,9 +143,15 @@ fn create_durable_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     holders.iter().rev().try_for_each(|holder| fs.sync_dir(holder))
 }
 
-fn versions(builder: &DbBuilder, options: &DbOptions, exists: bool) -> Result<VersionSet> {
+fn versions(
+    builder: &DbBuilder,
+    options: &DbOptions,
+    level_counts: BTreeMap<String, usize>,
+    exists: bool,
+) -> Result<VersionSet> {
     let set_options = VersionSetOptions {
         comparators: builder.comparators.clone(),
+        level_counts,
         manifest_bytes_max: options.max_manifest_file_size.max(1),
         ..VersionSetOptions::default()
     };

@@ -57,7 +57,7 @@ options! {
         /// Whether compactions run by hand only.
         disable_auto_compactions: bool = false, rocksdb "false", since "6.2", COMPACTION;
         /// Levels, level 0 included.
-        num_levels: i32 = 7, rocksdb "7", in 1 to i32::MAX, since "6.2", COMPACTION;
+        num_levels: i32 = 7, rocksdb "7", in 1 to 64, since "6.2", Effect::Honoured("version");
         /// Tables in level 0 that start a compaction.
         level0_file_num_compaction_trigger: i32 = 4, rocksdb "4", in 1 to i32::MAX, since "6.2", COMPACTION;
         /// Tables in level 0 above which writes are delayed.
@@ -226,6 +226,12 @@ options! {
 }
 
 impl ColumnFamilyOptions {
+    /// Levels that a column family has with these options: `num_levels`, but two at least where they have sizes.
+    pub(crate) fn level_count(&self) -> usize {
+        let least = if self.compaction_style == CompactionStyle::Level { 2 } else { 1 };
+        usize::try_from(self.num_levels).unwrap_or(least).max(least)
+    }
+
     /// How a table is written that goes to `level`.
     ///
     /// * `base_level`: the first level below level 0 that has data; 1 unless sizes of levels are dynamic.

@@ -33,6 +33,16 @@ pub(super) struct Rule<T> {
 }
 
 impl<T> Rule<T> {
+    /// Whether nobody can mean what breaks the rule.
+    pub(super) fn is_of_the_senseless(&self) -> bool {
+        self.harm == Harm::Senseless
+    }
+
+    /// Whether the options break the rule.
+    pub(super) fn is_broken_by(&self, options: &T) -> bool {
+        (self.broken)(options)
+    }
+
     /// Applies the rule; whether it was broken.
     pub(super) fn apply(&self, options: &mut T) -> bool {
         let broken = (self.broken)(options);

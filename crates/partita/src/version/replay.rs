@@ -27,8 +27,15 @@ const GROUP_LEN_MAX: usize = 1 << 20;
 pub(super) struct Expectations {
     pub(super) comparators: Vec<Arc<dyn Comparator>>,
     pub(super) level_count: usize,
+    pub(super) level_counts: BTreeMap<String, usize>,
     /// The families to open; `None` opens all.
     pub(super) only: Option<Vec<String>>,
+}
+
+impl Expectations {
+    fn level_count_of(&self, family: &str) -> usize {
+        self.level_counts.get(family).copied().unwrap_or(self.level_count)
+    }
 }
 
 #[derive(Debug)]
@@ -259,7 +266,8 @@ impl FamilyReplay {
             Some(builder) => builder,
             None => {
                 let order = self.order(expect)?;
-                VersionBuilder::new(Arc::new(Version::empty(order, expect.level_count)))
+                let levels = expect.level_count_of(&self.name);
+                VersionBuilder::new(Arc::new(Version::empty(order, levels)))
             }
         };
         Ok(self.builder.insert(builder))
@@ -289,7 +297,7 @@ impl FamilyReplay {
         self.builder(expect)?.infer_missing_epochs();
         let version = match self.builder.take() {
             Some(builder) => builder.build().map_err(|error| in_family(&error, &self.name))?,
-            None => Version::empty(self.order(expect)?, expect.level_count),
+            None => Version::empty(self.order(expect)?, expect.level_count_of(&self.name)),
         };
         Ok(FamilyStart {
             id,

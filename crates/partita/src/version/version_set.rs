@@ -50,6 +50,8 @@ pub struct VersionSetOptions {
     pub read_only: bool,
     /// Levels that a family has at least. Default: 7.
     pub level_count: usize,
+    /// The same for families by name, where it is another number.
+    pub level_counts: BTreeMap<String, usize>,
     /// Bytes at which a new manifest is begun, unless the old one is less than twice what it began with. Default: 64 MiB,
     /// which a recovery reads in about a second.
     pub manifest_bytes_max: u64,
@@ -62,8 +64,15 @@ impl Default for VersionSetOptions {
             only_families: None,
             read_only: false,
             level_count: 7,
+            level_counts: BTreeMap::new(),
             manifest_bytes_max: 64 << 20,
         }
+    }
+}
+
+impl VersionSetOptions {
+    fn level_count_of(&self, family: &str) -> usize {
+        self.level_counts.get(family).copied().unwrap_or(self.level_count)
     }
 }
 
@@ -132,7 +141,7 @@ impl VersionSet {
         let default = FamilyStart {
             id: DEFAULT_FAMILY,
             name: DEFAULT_FAMILY_NAME.to_owned(),
-            version: Version::empty(order, options.level_count),
+            version: Version::empty(order, options.level_count_of(DEFAULT_FAMILY_NAME)),
             log_number: FileNumber::default(),
             full_history_ts_low: None,
             timestamps_persisted: true,
@@ -171,6 +180,7 @@ impl VersionSet {
         let expect = Expectations {
             comparators: options.comparators.clone(),
             level_count: options.level_count,
+            level_counts: options.level_counts.clone(),
             only: options.only_families.clone(),
         };
         let (current, replayed) = recover(&*fs, dir, &expect)?;
@@ -331,12 +341,14 @@ impl VersionSet {
     /// Creates a column family.
     ///
     /// * `log_number`: the log in use; what came before holds nothing of the family.
+    /// * `level_count`: levels that it has at least.
     /// * Errors: `InvalidArgument` if one of that name exists; else as [`VersionSet::log_and_apply`].
     pub fn create_family(
         &self,
         name: &str,
         order: KeyOrder,
         log_number: FileNumber,
+        level_count: usize,
     ) -> Result<Arc<Family>> {
         self.refuse_if_read_only()?;
         let mut manifest = lock(&self.manifest);
@@ -356,7 +368,7 @@ impl VersionSet {
         let family = Arc::new(Family::new(FamilyStart {
             id,
             name: name.to_owned(),
-            version: Version::empty(order, self.options.level_count),
+            version: Version::empty(order, level_count),
             log_number,
             full_history_ts_low: None,
             timestamps_persisted: true,

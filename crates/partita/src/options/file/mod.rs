@@ -16,6 +16,7 @@
 //! | `lines` | the grammar |
 //! | `read`, `nearest`, `finding` | what is made of it, and what there is to tell |
 //! | `effective` | what was asked for, and what holds |
+//! | `given` | what there is to tell of options that are in no file |
 //! | `write` | the text for RocksDB |
 //! | `names`, `store` | file names, which file is the newest, and how it gets into its directory |
 //!
@@ -23,6 +24,7 @@
 
 mod effective;
 mod finding;
+mod given;
 mod lines;
 mod names;
 mod nearest;
@@ -32,6 +34,7 @@ mod write;
 
 pub use effective::EffectiveOption;
 pub use finding::{Finding, FindingKind, Severity};
+pub(crate) use given::{db_findings, family_findings};
 pub use names::{file_name, file_number, newest, obsolete};
 pub use read::{Mode, ReadReport};
 

@@ -417,29 +417,18 @@ impl<'t> Reader<'t> {
                     given.name, given.value
                 )
             }
+            FindingKind::NotSupported if !error.message().starts_with(given.name) => {
+                format!("{}={}: {}; {holds} holds", given.name, given.value, error.message())
+            }
             _ => format!("{}; {holds} holds", error.message()),
         };
         self.tell(kind, Some(line), Some(spec.name), message);
     }
 
     fn tell_effect(&mut self, line: u32, spec: &OptionSpec, value: &str) {
-        if value == spec.rocksdb_default {
-            return;
+        if let Some((kind, message)) = effect_of(spec, value) {
+            self.tell(kind, Some(line), Some(spec.name), message);
         }
-        let kind = match spec.effect {
-            Effect::NoEffect(_) => FindingKind::NoEffect,
-            Effect::RuntimeObject(_) if !is_built_in(spec.name, value) => {
-                FindingKind::RuntimeObject
-            }
-            _ => return,
-        };
-        let message = match kind {
-            FindingKind::NoEffect => {
-                format!("{}={value} has no effect: {}", spec.name, spec.effect.reason())
-            }
-            _ => format!("{}={value} names a run-time object: {}", spec.name, spec.effect.reason()),
-        };
-        self.tell(kind, Some(line), Some(spec.name), message);
     }
 
     fn tell(
@@ -534,22 +523,36 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// What there is to tell of an option with this value alone.
+pub(super) fn effect_of(spec: &OptionSpec, value: &str) -> Option<(FindingKind, String)> {
+    if value == spec.rocksdb_default {
+        return None;
+    }
+    let (name, reason) = (spec.name, spec.effect.reason());
+    match spec.effect {
+        Effect::NoEffect(_) => {
+            Some((FindingKind::NoEffect, format!("{name}={value} has no effect: {reason}")))
+        }
+        Effect::RuntimeObject(_) if !is_built_in(name, value) => Some((
+            FindingKind::RuntimeObject,
+            format!("{name}={value} names a run-time object: {reason}"),
+        )),
+        _ => None,
+    }
+}
+
 /// Whether an object of this name is there without being handed over.
 fn is_built_in(option: &str, value: &str) -> bool {
     let Ok(name) = value.parse::<ObjectName>();
     let id = name.id().unwrap_or_default();
     match option {
         "comparator" => KeyOrder::builtin(id).is_some(),
-        "merge_operator" => BUILT_IN_MERGE_OPERATORS.contains(&id),
+        "merge_operator" => crate::merge::builtin(id, b",").is_some(),
         _ => false,
     }
 }
 
-/// RocksDB's names of the merge operators that Partita has.
-const BUILT_IN_MERGE_OPERATORS: [&str; 4] =
-    ["StringAppendOperator", "stringappend", "UInt64AddOperator", "uint64add"];
-
-fn severity(kind: FindingKind, option: Option<&str>, mode: Mode) -> Severity {
+pub(super) fn severity(kind: FindingKind, option: Option<&str>, mode: Mode) -> Severity {
     match kind {
         FindingKind::NotSupported => Severity::Error,
         FindingKind::NoFinalNewline | FindingKind::Obsolete => Severity::Warning,
