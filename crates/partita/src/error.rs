@@ -34,6 +34,9 @@ pub enum ErrorKind {
     Closed,
     /// Writes are refused, by request or after a background error.
     ReadOnly,
+    /// The read was to end sooner than it could be answered: what it needs is in files and it was limited to memory, or
+    /// it passed more entries than it was allowed. Ask again without the limit.
+    Incomplete,
 }
 
 impl ErrorKind {
@@ -50,6 +53,7 @@ impl ErrorKind {
             Self::TimedOut => "timed out",
             Self::Closed => "closed",
             Self::ReadOnly => "read only",
+            Self::Incomplete => "incomplete",
         }
     }
 }

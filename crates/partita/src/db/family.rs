@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::read_view::ReadView;
 use crate::key::KeyOrder;
 use crate::merge::{CompactionFilter, MergeOperator};
 use crate::options::ColumnFamilyOptions;
-use crate::version::{Family, TableCache};
+use crate::version::{DEFAULT_FAMILY, Family, TableCache};
 
 /// What a column family is opened with, beside what the directory says.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,14 @@ pub(super) struct FamilyState {
     pub(super) tables: TableCache,
     /// Readers take the pointer without a lock; it is replaced under the database's lock.
     pub(super) view: ArcSwap<ReadView>,
+}
+
+/// The column family that every database has.
+pub(super) fn default_of(families: &BTreeMap<u32, ColumnFamily>) -> &ColumnFamily {
+    match families.get(&DEFAULT_FAMILY) {
+        Some(family) => family,
+        None => unreachable!("the manifest was refused without it"),
+    }
 }
 
 impl ColumnFamily {

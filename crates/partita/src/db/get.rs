@@ -8,19 +8,20 @@
 //!
 //! A range tombstone over the key ends the walk after its source: whatever older sources have is older than it.
 
-use super::family::FamilyState;
-use super::read_view::ReadView;
-use super::tombstones::tombstones_of;
+use std::sync::Arc;
+
+use super::read::ReadPoint;
 use super::value::PinnedValue;
 use crate::error::Result;
-use crate::iter::TruncatedTombstones;
+use crate::iter::FileTombstones;
 use crate::key::{InternalKey, LookupKey, SeqNo, ValueType};
+use crate::memtable::{MemTable, PinnedVerdict};
 use crate::merge::{Verdict, VersionWalk};
 use crate::table::{FoundEntry, ReadContext, TableReader};
-use crate::version::{Candidate, TableFile};
+use crate::version::TableFile;
 
 /// What a source has said.
-enum Answer {
+pub(super) enum Answer {
     /// The base, or absence.
     Found(Option<PinnedValue>),
     /// Older sources decide.
@@ -29,40 +30,53 @@ enum Answer {
 
 /// The value of a key as a reader at the lookup's sequence number sees it.
 pub(super) fn get(
-    family: &FamilyState,
-    view: &ReadView,
+    point: &ReadPoint<'_>,
     key: &LookupKey<'_>,
     ctx: &mut ReadContext,
 ) -> Result<Option<PinnedValue>> {
     let mut walk = VersionWalk::default();
-    for memtable in view.memtables() {
-        match memtable.get(key, &mut walk)? {
-            Verdict::Base(value) if walk.has_operands() => {
-                return merged(family, key, &walk, Some(value));
-            }
-            Verdict::Base(value) => return Ok(Some(PinnedValue::owned(value.to_vec()))),
-            Verdict::Absent => return finish(family, key, &walk, None),
-            Verdict::Continue => {}
+    for memtable in point.view.memtables() {
+        if let Answer::Found(base) = ask_memtable(memtable, key, &mut walk)? {
+            return finish(point, key, &walk, base);
         }
     }
-    for candidate in view.version.candidates(key) {
-        if let Answer::Found(base) = ask_table(family, candidate, key, &mut walk, ctx)? {
-            return finish(family, key, &walk, base);
+    for candidate in point.view.version.candidates(key) {
+        let table = point.family.tables.get(candidate.file, candidate.level, ctx)?;
+        let found = table.get(key, ctx)?;
+        let answer = take_from_table(candidate.file, &table, found, key, &mut walk, ctx)?;
+        if let Answer::Found(base) = answer {
+            return finish(point, key, &walk, base);
         }
     }
-    finish(family, key, &walk, None)
+    finish(point, key, &walk, None)
 }
 
-fn ask_table(
-    family: &FamilyState,
-    candidate: Candidate<'_>,
+/// What a memtable says about a key that newer sources have not decided.
+pub(super) fn ask_memtable(
+    memtable: &MemTable,
+    key: &LookupKey<'_>,
+    walk: &mut VersionWalk,
+) -> Result<Answer> {
+    Ok(match memtable.get_pinned(key, walk)? {
+        PinnedVerdict::Base(value) => Answer::Found(Some(PinnedValue::of_memtable(value))),
+        PinnedVerdict::Absent => Answer::Found(None),
+        PinnedVerdict::Continue => Answer::GoOn,
+    })
+}
+
+/// What a table says about a key that newer sources have not decided.
+///
+/// * `found`: the table's newest visible entry of the key.
+pub(super) fn take_from_table(
+    file: &TableFile,
+    table: &Arc<TableReader>,
+    found: Option<FoundEntry>,
     key: &LookupKey<'_>,
     walk: &mut VersionWalk,
     ctx: &mut ReadContext,
 ) -> Result<Answer> {
-    let table = family.tables.get(candidate.file, candidate.level, ctx)?;
-    let cover = FileCover::new(candidate.file, &table, key, ctx)?;
-    if let Some(found) = table.get(key, ctx)? {
+    let cover = FileCover::new(file, table, key, ctx)?;
+    if let Some(found) = found {
         match take(walk, &cover, found)? {
             Answer::GoOn => {}
             found => return Ok(found),
@@ -70,11 +84,13 @@ fn ask_table(
         // An operand: what is under it in the same table comes next.
         let mut versions = table.versions(key, ctx)?;
         versions.next_entry()?;
-        while let Some(found) = versions.next_entry()? {
-            match take(walk, &cover, found)? {
-                Answer::GoOn => {}
-                found => return Ok(found),
-            }
+        let mut answer = Answer::GoOn;
+        while let (Answer::GoOn, Some(found)) = (&answer, versions.next_entry()?) {
+            answer = take(walk, &cover, found)?;
+        }
+        ctx.add(versions.context());
+        if let Answer::Found(_) = answer {
+            return Ok(answer);
         }
     }
     match cover.over_older() {
@@ -86,19 +102,26 @@ fn ask_table(
 /// The range tombstones of one file over one key.
 ///
 /// Where the key is a border of the file, they count for the versions on the file's side of it only.
-struct FileCover<'k> {
-    tombstones: Option<TruncatedTombstones>,
+pub(super) struct FileCover<'k> {
+    tombstones: Option<FileTombstones<'k>>,
     key: &'k LookupKey<'k>,
 }
 
 impl<'k> FileCover<'k> {
-    fn new(
-        file: &TableFile,
-        table: &TableReader,
+    pub(super) fn new(
+        file: &'k TableFile,
+        table: &'k TableReader,
         key: &'k LookupKey<'k>,
         ctx: &mut ReadContext,
     ) -> Result<Self> {
-        Ok(Self { tombstones: tombstones_of(file, table, ctx)?, key })
+        let tombstones = match table.has_range_tombstones() {
+            true => {
+                let set = table.range_tombstones(ctx)?;
+                Some(FileTombstones::new(set, &file.smallest, &file.largest)?)
+            }
+            false => None,
+        };
+        Ok(Self { tombstones, key })
     }
 
     /// Whether a version in the file is hidden.
@@ -112,7 +135,8 @@ impl<'k> FileCover<'k> {
         self.covering(InternalKey::for_seek_for_prev(self.key.user_key())).is_some()
     }
 
-    fn covering(&self, entry: InternalKey<'_>) -> Option<SeqNo> {
+    /// The newest tombstone over a version of the key.
+    pub(super) fn covering(&self, entry: InternalKey<'_>) -> Option<SeqNo> {
         self.tombstones.as_ref()?.covering_seqno(entry, self.key.seqno())
     }
 }
@@ -134,22 +158,18 @@ fn take(walk: &mut VersionWalk, cover: &FileCover<'_>, found: FoundEntry) -> Res
     })
 }
 
-fn finish(
-    family: &FamilyState,
+/// The value that the walk came to, with the base that ended it.
+pub(super) fn finish(
+    point: &ReadPoint<'_>,
     key: &LookupKey<'_>,
     walk: &VersionWalk,
     base: Option<PinnedValue>,
 ) -> Result<Option<PinnedValue>> {
-    if walk.has_operands() { merged(family, key, walk, base.as_deref()) } else { Ok(base) }
-}
-
-fn merged(
-    family: &FamilyState,
-    key: &LookupKey<'_>,
-    walk: &VersionWalk,
-    base: Option<&[u8]>,
-) -> Result<Option<PinnedValue>> {
+    if !walk.has_operands() {
+        return Ok(base);
+    }
     let mut value = Vec::new();
-    walk.merge(family.merge_operator.as_deref(), key.user_key(), base, &mut value)?;
+    let operator = point.family.merge_operator.as_deref();
+    walk.merge(operator, key.user_key(), base.as_deref(), &mut value)?;
     Ok(Some(PinnedValue::owned(value)))
 }

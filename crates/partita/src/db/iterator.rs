@@ -2,8 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::family::{ColumnFamily, FamilyState};
+use super::read_options::ReadOptions;
 use super::read_view::ReadView;
-use super::snapshot::Snapshot;
 use super::source::{Gather, ViewIterator};
 use crate::error::Result;
 use crate::iter::{Bounds, Skipped, VisibleIterator, VisibleOptions};
@@ -12,15 +12,14 @@ use crate::table::ReadContext;
 
 /// What an iterator shows.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct IterOptions {
     /// Which keys. Default: all.
     pub bounds: Bounds,
     /// Only keys with the same prefix as the target of the last seek, if the column family has a prefix extractor and
     /// the target has a prefix. Default: all keys, in total order.
     pub same_prefix: bool,
-    /// The moment at which it looks. Default: now.
-    pub snapshot: Option<Snapshot>,
+    /// At which moment, and how far it may go.
+    pub read: ReadOptions,
 }
 
 /// A walk over the keys of a column family, as they were when it was made.
@@ -47,9 +46,9 @@ impl DbIterator {
         let family = Arc::clone(&family.0);
         let order = family.family.key_order();
         let bounds = Arc::new(options.bounds);
-        let inner = Gather::new(order, read_seqno, &bounds)
-            .view(&family, &view, &mut ReadContext::default())?
-            .finish();
+        let ctx = &mut ReadContext::default();
+        options.read.limit(ctx);
+        let inner = Gather::new(order, read_seqno, &bounds).view(&family, &view, ctx)?.finish();
         let same_prefix = match options.same_prefix {
             true => family.options.table.prefix_extractor.clone(),
             false => None,

@@ -11,11 +11,19 @@ pub(super) struct LevelRun {
     family: Arc<FamilyState>,
     version: Arc<Version>,
     level: usize,
+    /// The limits of the walk.
+    limits: ReadContext,
 }
 
 impl LevelRun {
-    pub(super) fn new(family: &Arc<FamilyState>, version: &Arc<Version>, level: usize) -> Self {
-        Self { family: Arc::clone(family), version: Arc::clone(version), level }
+    pub(super) fn new(
+        family: &Arc<FamilyState>,
+        version: &Arc<Version>,
+        level: usize,
+        limits: &ReadContext,
+    ) -> Self {
+        let (family, version) = (Arc::clone(family), Arc::clone(version));
+        Self { family, version, level, limits: limits.fork() }
     }
 
     fn files(&self) -> &Level {
@@ -40,12 +48,12 @@ impl SortedRun for LevelRun {
 
     fn open(&self, at: usize) -> Result<TableIter> {
         let file = &self.files().files()[at];
-        let table = self.family.tables.get(file, self.level, &mut ReadContext::default())?;
-        Ok(table.iter())
+        let table = self.family.tables.get(file, self.level, &mut self.limits.fork())?;
+        Ok(table.iter_in(&self.limits))
     }
 
     fn range_tombstones(&self, at: usize) -> Result<Option<Arc<RangeTombstones>>> {
-        let ctx = &mut ReadContext::default();
+        let ctx = &mut self.limits.fork();
         let table = self.family.tables.get(&self.files().files()[at], self.level, ctx)?;
         match table.has_range_tombstones() {
             true => Ok(Some(Arc::clone(table.range_tombstones(ctx)?))),

@@ -18,8 +18,9 @@
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `recover.rs`, `apply.rs` | from logs and batches to memtables |
 //! | `family.rs`, `read_view.rs` | what a column family has in memory |
-//! | `get.rs`, `value.rs`, `tombstones.rs` | point lookups |
-//! | `iterator.rs`, `source.rs`, `level_run.rs` | walks |
+//! | `read.rs`, `read_options.rs`, `value.rs` | what reads are asked with, and what they give |
+//! | `get.rs`, `multi_get.rs` | point lookups |
+//! | `iterator.rs`, `source.rs`, `level_run.rs`, `tombstones.rs` | walks |
 
 mod apply;
 mod builder;
@@ -42,9 +43,14 @@ mod memtables;
 mod missing_operator;
 #[cfg(test)]
 mod model_tests;
+mod multi_get;
 mod open;
 mod open_write;
 mod pressure;
+mod read;
+mod read_options;
+#[cfg(test)]
+mod read_tests;
 mod read_view;
 mod recover;
 mod settings;
@@ -66,6 +72,8 @@ pub use builder::DbBuilder;
 pub use family::{ColumnFamily, FamilyConfig};
 pub use iterator::{DbIterator, IterOptions};
 pub use pressure::StallCause;
+pub use read::Presence;
+pub use read_options::{ReadOptions, ReadTier};
 pub use recover::LostLogBytes;
 pub use snapshot::Snapshot;
 pub use stall::{StallCount, StallStats};
@@ -86,11 +94,10 @@ use writer::Writer;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
-use crate::key::{LookupKey, SeqNo};
+use crate::key::SeqNo;
 use crate::options::DbOptions;
 use crate::options::file::Finding;
-use crate::table::ReadContext;
-use crate::version::{DEFAULT_FAMILY, OpenTables, VersionSet};
+use crate::version::{OpenTables, VersionSet};
 
 /// An open database. Cheap to clone; all clones are the same database, and any number of threads may use it at once.
 ///
@@ -104,6 +111,8 @@ struct DbInner {
     cache: Cache,
     families: ArcSwap<BTreeMap<u32, ColumnFamily>>,
     option_findings: Vec<Finding>,
+    /// The family that is always there.
+    default_family: ColumnFamily,
     lost_log_bytes: Vec<LostLogBytes>,
     fs: Arc<dyn FileSystem>,
     /// How it was opened, for families that are created later.
@@ -117,81 +126,9 @@ struct DbInner {
 }
 
 impl Db {
-    /// The value of a key in the default column family; `None` if it has none.
-    ///
-    /// * Errors: `Corruption` and `Io` of the files; `NotSupported` for a key with merge operands and no merge operator.
-    pub fn get(&self, key: &[u8]) -> Result<Option<PinnedValue>> {
-        self.get_cf(default_of(&self.inner().families.load()), key)
-    }
-
-    /// The value of a key in a column family.
-    pub fn get_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<Option<PinnedValue>> {
-        self.get_with(family, key, &mut ReadContext::default())
-    }
-
-    /// The same, counting into `ctx` what it cost. A context that is used again saves allocations.
-    pub fn get_with(
-        &self,
-        family: &ColumnFamily,
-        key: &[u8],
-        ctx: &mut ReadContext,
-    ) -> Result<Option<PinnedValue>> {
-        // The view first: a later one may lack versions that only an earlier reader sees.
-        let view = family.0.view.load();
-        let key = LookupKey::new(key, self.visible_seqno());
-        get::get(&family.0, &view, &key, ctx)
-    }
-
-    /// A walk over the default column family.
-    pub fn iter(&self) -> Result<DbIterator> {
-        self.iter_cf(&self.default_family(), IterOptions::default())
-    }
-
-    /// A walk over a column family.
-    pub fn iter_cf(&self, family: &ColumnFamily, options: IterOptions) -> Result<DbIterator> {
-        // The view first: a later one may lack versions that only an earlier reader sees.
-        let view = family.0.view.load_full();
-        let seqno = options.snapshot.as_ref().map_or_else(|| self.visible_seqno(), Snapshot::seqno);
-        DbIterator::new(family, view, seqno, options)
-    }
-
-    /// The value of a key as it was when a snapshot was taken.
-    pub fn get_at(
-        &self,
-        snapshot: &Snapshot,
-        family: &ColumnFamily,
-        key: &[u8],
-    ) -> Result<Option<PinnedValue>> {
-        let view = family.0.view.load();
-        let key = LookupKey::new(key, snapshot.seqno());
-        get::get(&family.0, &view, &key, &mut ReadContext::default())
-    }
-
-    /// This moment, to be read at later: [`Db::get_at`], [`IterOptions::snapshot`].
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use partita::db::DbBuilder;
-    /// # use partita::io::MemoryFileSystem;
-    /// # use partita::options::DbOptions;
-    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
-    /// # let disk = Arc::new(MemoryFileSystem::new());
-    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
-    /// db.put(b"apple", b"red")?;
-    /// let snapshot = db.snapshot();
-    /// db.put(b"apple", b"green")?;
-    /// db.flush()?;
-    /// assert_eq!(db.get_at(&snapshot, &db.default_family(), b"apple")?.unwrap(), b"red");
-    /// assert_eq!(db.get(b"apple")?.unwrap(), b"green");
-    /// # Ok::<(), partita::Error>(())
-    /// ```
-    pub fn snapshot(&self) -> Snapshot {
-        self.inner().snapshots.take(|| self.visible_seqno())
-    }
-
     /// The column family that every database has.
     pub fn default_family(&self) -> ColumnFamily {
-        default_of(&self.inner().families.load()).clone()
+        self.inner().default_family.clone()
     }
 
     /// The column family of this name.
@@ -233,13 +170,6 @@ impl Db {
     /// The sequence number of the last write that readers see.
     pub fn visible_seqno(&self) -> SeqNo {
         self.inner().versions.last_sequence()
-    }
-}
-
-fn default_of(families: &BTreeMap<u32, ColumnFamily>) -> &ColumnFamily {
-    match families.get(&DEFAULT_FAMILY) {
-        Some(family) => family,
-        None => unreachable!("the manifest was refused without it"),
     }
 }
 

@@ -7,6 +7,7 @@ use super::*;
 use crate::batch::WriteBatch;
 use crate::io::MemoryFileSystem;
 use crate::options::{ColumnFamilyOptions, ObjectName};
+use crate::table::ReadContext;
 
 const FAMILIES: [&str; 2] = ["default", "more"];
 
@@ -102,7 +103,8 @@ fn change(
 
 fn compare(db: &Db, name: &str, map: &Map, snapshot: Option<&Snapshot>, what: &str) {
     let family = db.family(name).unwrap();
-    let options = IterOptions { snapshot: snapshot.cloned(), ..IterOptions::default() };
+    let read = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
+    let options = IterOptions { read, ..IterOptions::default() };
     let mut iter = db.iter_cf(&family, options).unwrap();
     let mut found = Vec::new();
     iter.seek_to_first().unwrap();
@@ -127,6 +129,16 @@ fn compare(db: &Db, name: &str, map: &Map, snapshot: Option<&Snapshot>, what: &s
             None => db.get_cf(&family, &key).unwrap(),
         };
         assert_eq!(got.as_deref(), map.get(&key).map(|value| &value[..]), "{what}, {name}: get");
+    }
+    // In no order, some twice, some absent.
+    let keys: Vec<Vec<u8>> =
+        (0..240).map(|at| format!("key{:03}", at * 77 % 210).into_bytes()).collect();
+    let read = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
+    let got = db.multi_get_with(&family, &keys, &read, &mut ReadContext::default()).unwrap();
+    assert_eq!(got.len(), keys.len());
+    for (key, got) in keys.iter().zip(got) {
+        let expected = map.get(key).map(|value| &value[..]);
+        assert_eq!(got.as_deref(), expected, "{what}, {name}: multi_get");
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use super::family::FamilyState;
+use super::family::{FamilyState, default_of};
 use super::memtables::new_memtable;
 use super::missing_operator::MissingOperator;
 use super::read_view::ReadView;
@@ -56,6 +56,7 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
         versions,
         options,
         cache,
+        default_family: default_of(&families).clone(),
         families: ArcSwap::from_pointee(families),
         option_findings,
         lost_log_bytes: recovered.lost,

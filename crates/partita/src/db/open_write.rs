@@ -17,6 +17,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use arc_swap::ArcSwap;
 
 use super::commit::CommitQueue;
+use super::family::default_of;
 use super::identity::{new_db_id, new_session_id};
 use super::level0::{Origin, write_level0};
 use super::log::{LogPlace, Logs};
@@ -71,6 +72,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         versions,
         options,
         cache,
+        default_family: default_of(&families).clone(),
         families: ArcSwap::from_pointee(families),
         option_findings,
         lost_log_bytes: recovered.lost,

@@ -116,7 +116,7 @@ impl Gather {
                     self.table(family, file, ctx)?;
                 }
             } else if !level.is_empty() {
-                let run = Arc::new(LevelRun::new(family, &view.version, number));
+                let run = Arc::new(LevelRun::new(family, &view.version, number, ctx));
                 self.cover.add_run(self.sources.len(), Arc::clone(&run));
                 let walk = LevelIterator::new(run, self.order.clone(), Arc::clone(&self.bounds));
                 self.sources.push(Source::Level(walk));
@@ -135,7 +135,7 @@ impl Gather {
         if let Some(tombstones) = tombstones_of(file, &table, ctx)? {
             self.cover.add(self.sources.len(), tombstones);
         }
-        self.sources.push(Source::Table(table.iter()));
+        self.sources.push(Source::Table(table.iter_in(ctx)));
         Ok(())
     }
 

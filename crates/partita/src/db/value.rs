@@ -1,9 +1,13 @@
 use std::fmt;
 use std::ops::Deref;
 
+use crate::memtable::MemTableValue;
 use crate::table::PinnedBytes;
 
-/// A value that was read: in the block that holds it, or a copy if it comes from a memtable or from a merge.
+/// A value that was read: where it was found, or a copy if it is short or made by a merge operator.
+///
+/// A value of more than 40 bytes keeps its block or its memtable in memory, also after that was evicted or flushed, its
+/// file deleted and the database closed. So it is not to be kept for long: [`PinnedValue::into_vec`] copies it.
 #[derive(Clone)]
 pub struct PinnedValue(Place);
 
@@ -16,6 +20,7 @@ enum Place {
         start: usize,
         end: usize,
     },
+    MemTable(MemTableValue),
     Owned(Vec<u8>),
 }
 
@@ -26,6 +31,10 @@ impl PinnedValue {
             return Self(Place::Table(bytes));
         }
         Self(Place::Part { bytes, start: part.start, end: part.end })
+    }
+
+    pub(super) fn of_memtable(value: MemTableValue) -> Self {
+        Self(Place::MemTable(value))
     }
 
     pub(super) fn owned(bytes: Vec<u8>) -> Self {
@@ -49,6 +58,7 @@ impl Deref for PinnedValue {
         match &self.0 {
             Place::Table(bytes) => bytes,
             Place::Part { bytes, start, end } => &bytes[*start..*end],
+            Place::MemTable(value) => value,
             Place::Owned(bytes) => bytes,
         }
     }

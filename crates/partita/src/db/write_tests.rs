@@ -236,7 +236,8 @@ fn a_snapshot_sees_its_moment_through_flushes() {
     db.delete_range(b"b", b"c").unwrap();
     db.merge(b"m", b"2").unwrap();
     for _ in 0..2 {
-        let options = IterOptions { snapshot: Some(snapshot.clone()), ..IterOptions::default() };
+        let read = ReadOptions::at(&snapshot);
+        let options = IterOptions { read, ..IterOptions::default() };
         let mut iter = db.iter_cf(&family, options).unwrap();
         iter.seek_to_first().unwrap();
         let mut found = Pairs::new();

@@ -24,6 +24,7 @@ pub use cover::Cover;
 pub use merging::MergingIterator;
 pub use range_tombstones::{RangeTombstone, RangeTombstones};
 pub use run::{LevelIterator, SortedRun};
+pub(crate) use truncated::FileTombstones;
 pub use truncated::TruncatedTombstones;
 pub use uncovered::UncoveredIterator;
 pub use visible::{Skipped, VisibleIterator, VisibleOptions};

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::RangeTombstones;
+use crate::error::Result;
 use crate::key::{InternalKey, KeyOrder, SeqNo, ValueType};
 
 /// A place between entries: before all whose rank is not less, behind the others.
@@ -34,22 +35,14 @@ impl Edge {
         Self { user_key: user_key.to_vec(), rank: 0 }
     }
 
-    /// In front of the entries of `user_key` at `seqno`, behind newer ones.
-    fn before_seqno(user_key: &[u8], seqno: SeqNo) -> Self {
-        let rank = u128::from(u64::MAX - (seqno.get() << 8 | 0xff));
-        Self { user_key: user_key.to_vec(), rank }
-    }
-
-    /// Behind the entries of `user_key` at `seqno`, in front of older ones.
-    fn behind_seqno(user_key: &[u8], seqno: SeqNo) -> Self {
-        let rank = u128::from(u64::MAX - (seqno.get() << 8)) + 1;
-        Self { user_key: user_key.to_vec(), rank }
-    }
-
     /// Right behind an entry.
     pub(super) fn behind_entry(key: InternalKey<'_>) -> Self {
         let rank = u128::from(u64::MAX - key.packed()) + 1;
         Self { user_key: key.user_key.to_vec(), rank }
+    }
+
+    fn borrowed(&self) -> EdgeRef<'_> {
+        EdgeRef { user_key: &self.user_key, rank: self.rank }
     }
 
     /// The order of this edge to another.
@@ -60,8 +53,7 @@ impl Edge {
     /// Whether the entry is before this edge.
     #[inline]
     pub(super) fn is_behind(&self, order: &KeyOrder, user_key: &[u8], packed: u64) -> bool {
-        let rank = u128::from(u64::MAX - packed);
-        order.compare(user_key, &self.user_key).then(rank.cmp(&self.rank)).is_lt()
+        self.borrowed().is_behind(order, user_key, packed)
     }
 
     /// The target of a seek that finds the first entry behind this edge, or of a seek for the last one before it. It may
@@ -72,6 +64,79 @@ impl Edge {
             Err(_) => InternalKey::for_seek_for_prev(&self.user_key),
         };
         key.encode()
+    }
+}
+
+/// An [`Edge`] whose key is elsewhere.
+#[derive(Clone, Copy, Debug)]
+struct EdgeRef<'k> {
+    user_key: &'k [u8],
+    rank: u128,
+}
+
+impl EdgeRef<'_> {
+    #[inline]
+    fn is_behind(&self, order: &KeyOrder, user_key: &[u8], packed: u64) -> bool {
+        let rank = u128::from(u64::MAX - packed);
+        order.compare(user_key, self.user_key).then(rank.cmp(&self.rank)).is_lt()
+    }
+
+    fn to_edge(self) -> Edge {
+        Edge { user_key: self.user_key.to_vec(), rank: self.rank }
+    }
+}
+
+/// Between which edges the tombstones of a file with these bounds count.
+#[inline]
+fn limits_of_file<'b>(smallest: &'b [u8], largest: &'b [u8]) -> Result<[EdgeRef<'b>; 2]> {
+    let smallest = InternalKey::decode(smallest)?;
+    let largest = InternalKey::decode(largest)?;
+    // In front of the entries of the user key at this sequence number, behind newer ones.
+    let rank = u128::from(u64::MAX - (smallest.seqno.get() << 8 | 0xff));
+    let lower = EdgeRef { user_key: smallest.user_key, rank };
+    let ends_before_key =
+        largest.value_type == ValueType::RangeDeletion && largest.seqno == SeqNo::MAX;
+    let rank = match ends_before_key {
+        // The end of a tombstone, made a key: no entry of the user key is in the file.
+        true => 0,
+        // Behind the entries of the user key at this sequence number, in front of older ones.
+        false => u128::from(u64::MAX - (largest.seqno.get() << 8)) + 1,
+    };
+    Ok([lower, EdgeRef { user_key: largest.user_key, rank }])
+}
+
+/// The range tombstones of a file for a question or two: [`TruncatedTombstones`] that are borrowed, and made without an
+/// allocation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileTombstones<'f> {
+    set: &'f RangeTombstones,
+    limits: [EdgeRef<'f>; 2],
+}
+
+impl<'f> FileTombstones<'f> {
+    /// The tombstones of a file with these bounds.
+    ///
+    /// * Errors: `Corruption` if a bound is no internal key.
+    pub(crate) fn new(
+        set: &'f RangeTombstones,
+        smallest: &'f [u8],
+        largest: &'f [u8],
+    ) -> Result<Self> {
+        Ok(Self { set, limits: limits_of_file(smallest, largest)? })
+    }
+
+    /// The newest tombstone over this entry that a reader at `read_seqno` sees.
+    pub(crate) fn covering_seqno(
+        &self,
+        entry: InternalKey<'_>,
+        read_seqno: SeqNo,
+    ) -> Option<SeqNo> {
+        let is_before = |edge: &EdgeRef<'_>| {
+            edge.is_behind(self.set.key_order(), entry.user_key, entry.packed())
+        };
+        let [lower, upper] = &self.limits;
+        let is_inside = !is_before(lower) && is_before(upper);
+        is_inside.then(|| self.set.covering_seqno(entry.user_key, read_seqno)).flatten()
     }
 }
 
@@ -148,21 +213,8 @@ impl TruncatedTombstones {
     /// The tombstones of a file with these bounds, encoded internal keys as the MANIFEST has them.
     ///
     /// * Errors: `Corruption` if a bound is no internal key.
-    pub fn in_file(
-        set: Arc<RangeTombstones>,
-        smallest: &[u8],
-        largest: &[u8],
-    ) -> crate::error::Result<Self> {
-        let smallest = InternalKey::decode(smallest)?;
-        let largest = InternalKey::decode(largest)?;
-        let lower = Edge::before_seqno(smallest.user_key, smallest.seqno);
-        let ends_before_key =
-            largest.value_type == ValueType::RangeDeletion && largest.seqno == SeqNo::MAX;
-        let upper = match ends_before_key {
-            // The end of a tombstone, made a key: no entry of the user key is in the file.
-            true => Edge::before_key(largest.user_key),
-            false => Edge::behind_seqno(largest.user_key, largest.seqno),
-        };
+    pub fn in_file(set: Arc<RangeTombstones>, smallest: &[u8], largest: &[u8]) -> Result<Self> {
+        let [lower, upper] = limits_of_file(smallest, largest)?.map(EdgeRef::to_edge);
         Ok(Self { set, lower: Some(lower), upper: Some(upper) })
     }
 

@@ -19,6 +19,7 @@ mod order;
 mod skiplist;
 mod sync;
 mod tombstones;
+mod value;
 mod writer;
 
 use std::sync::Arc;
@@ -27,12 +28,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use account::MemoryCharge;
 pub use bloom::MemTableFilter;
 pub use iter::MemTableIter;
+pub use value::{MemTableValue, PinnedVerdict};
 pub use writer::{InsertHint, MemTableWriter};
 
 use account::Account;
 use bloom::Bloom;
 use order::{UserKeyOrder, with_order};
-use skiplist::SkipList;
+use skiplist::{NodeRef, SkipList};
 use tombstones::MemTombstones;
 
 use crate::error::{Error, Result};
@@ -88,6 +90,17 @@ pub struct MemTable {
     oldest_log: u64,
     counters: Counters,
     account: Arc<Account>,
+}
+
+/// What the entries of a key come to.
+enum Found<'m> {
+    Base {
+        node: NodeRef<'m>,
+        /// The node's value, or a part of it.
+        base: &'m [u8],
+    },
+    Absent,
+    Continue,
 }
 
 /// Shared counters; each writer adds its own once, at its end.
@@ -158,15 +171,40 @@ impl MemTable {
     /// * Returns [`Verdict::Continue`] if older sources decide.
     /// * Errors: those of [`VersionWalk::take`].
     pub fn get(&self, key: &LookupKey<'_>, walk: &mut VersionWalk) -> Result<Verdict<'_>> {
+        Ok(match self.find(key, walk)? {
+            Found::Base { base, .. } => Verdict::Base(base),
+            Found::Absent => Verdict::Absent,
+            Found::Continue => Verdict::Continue,
+        })
+    }
+
+    /// The same with a value that may be kept: it is short, or keeps the entries of the memtable in memory.
+    ///
+    /// * Cost: nothing is allocated, and only short values are copied.
+    pub fn get_pinned(&self, key: &LookupKey<'_>, walk: &mut VersionWalk) -> Result<PinnedVerdict> {
+        Ok(match self.find(key, walk)? {
+            Found::Base { node, base } => {
+                // The base is a part of the value.
+                let start = base.as_ptr().addr() - node.value().as_ptr().addr();
+                let part = start..start + base.len();
+                PinnedVerdict::Base(MemTableValue::new(&self.list, node, part))
+            }
+            Found::Absent => PinnedVerdict::Absent,
+            Found::Continue => PinnedVerdict::Continue,
+        })
+    }
+
+    #[inline]
+    fn find(&self, key: &LookupKey<'_>, walk: &mut VersionWalk) -> Result<Found<'_>> {
         walk.cover(self.tombstones.covering_seqno(key.user_key(), key.seqno()));
         if self.bloom.as_ref().is_none_or(|bloom| bloom.may_contain(key)) {
-            let verdict = with_order!(&self.order, order => self.walk_versions(order, key, walk))?;
-            if verdict != Verdict::Continue {
-                return Ok(verdict);
+            let found = with_order!(&self.order, order => self.walk_versions(order, key, walk))?;
+            if !matches!(found, Found::Continue) {
+                return Ok(found);
             }
         }
         // Whatever an older source has of a key is older than a tombstone over it here.
-        Ok(if walk.covered().is_some() { Verdict::Absent } else { Verdict::Continue })
+        Ok(if walk.covered().is_some() { Found::Absent } else { Found::Continue })
     }
 
     fn walk_versions<O: UserKeyOrder>(
@@ -174,7 +212,7 @@ impl MemTable {
         order: &O,
         key: &LookupKey<'_>,
         walk: &mut VersionWalk,
-    ) -> Result<Verdict<'_>> {
+    ) -> Result<Found<'_>> {
         let target = key.seek_key();
         let mut at = self.list.seek(order, target.user_key, target.packed());
         while let Some(node) = at {
@@ -183,13 +221,13 @@ impl MemTable {
                 break;
             }
             let (seqno, value_type) = split_packed(packed)?;
-            let verdict = walk.take(seqno, value_type, node.value())?;
-            if verdict != Verdict::Continue {
-                return Ok(verdict);
+            match walk.take(seqno, value_type, node.value())? {
+                Verdict::Base(base) => return Ok(Found::Base { node, base }),
+                Verdict::Absent => return Ok(Found::Absent),
+                Verdict::Continue => at = node.next(),
             }
-            at = node.next();
         }
-        Ok(Verdict::Continue)
+        Ok(Found::Continue)
     }
 
     /// The newest entry of a user key that is visible at the lookup's sequence number, with its sequence number, type and

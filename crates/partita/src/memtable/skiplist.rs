@@ -36,7 +36,6 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -347,7 +346,7 @@ impl SkipList {
         if link == self.head {
             return None;
         }
-        Some(NodeRef { node: NonNull::new(link)?, list: PhantomData })
+        Some(NodeRef { node: NonNull::new(link)?, list: self })
     }
 }
 
@@ -381,11 +380,11 @@ impl<O: UserKeyOrder> Place<'_, O> {
     }
 }
 
-/// A node of a list that outlives `'l`.
+/// A node of a list.
 #[derive(Clone, Copy)]
 pub(super) struct NodeRef<'l> {
     node: NonNull<Node>,
-    list: PhantomData<&'l SkipList>,
+    list: &'l SkipList,
 }
 
 impl<'l> NodeRef<'l> {
@@ -410,11 +409,12 @@ impl<'l> NodeRef<'l> {
     #[inline]
     pub(super) fn next(self) -> Option<Self> {
         let node = NonNull::new(next(self.node.as_ptr(), 0))?;
-        Some(Self { node, list: PhantomData })
+        Some(Self { node, list: self.list })
     }
 }
 
 /// A place in a list that it keeps alive.
+#[derive(Clone)]
 pub(super) struct Cursor {
     list: Arc<SkipList>,
     /// A node of the list; null if it stands nowhere.
@@ -429,6 +429,13 @@ unsafe impl Sync for Cursor {}
 impl Cursor {
     pub(super) fn new(list: Arc<SkipList>) -> Self {
         Self { list, node: ptr::null_mut() }
+    }
+
+    /// A cursor on a node of `list`.
+    pub(super) fn on(list: &Arc<SkipList>, node: NodeRef<'_>) -> Self {
+        // Else the cursor would not keep its node alive.
+        assert!(ptr::eq(node.list, &**list), "a node of another list");
+        Self { list: Arc::clone(list), node: node.node.as_ptr() }
     }
 
     #[inline]

@@ -51,12 +51,17 @@ impl TableBudget {
         BlockMap::new(&self.cache, Role::Data, self.level)
     }
 
-    /// Whether what a read loads enters the cache.
+    /// Whether a piece that a read loads enters the cache.
     pub(crate) fn admission(&self, ctx: &ReadContext) -> Admission {
         match self.fill_cache && !ctx.pass_cache_by {
             true => Admission::Fill,
             false => Admission::PassBy,
         }
+    }
+
+    /// The same of a data block.
+    pub(crate) fn data_admission(&self, ctx: &ReadContext) -> Admission {
+        if ctx.pass_data_by { Admission::PassBy } else { self.admission(ctx) }
     }
 
     /// Nanoseconds that it takes to get a piece of `len` bytes again that is stored as it is.

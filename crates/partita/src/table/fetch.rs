@@ -109,6 +109,7 @@ impl BlockFetcher {
         role: BlockRole,
         ctx: &mut ReadContext,
     ) -> Result<(Vec<u8>, u8)> {
+        ctx.may_read().map_err(|error| self.place(error, handle, role))?;
         let _in_flight = self.charge(self.stored_len(handle, role)?);
         let mut buffer = ctx.take_buffer();
         let (stored, trailer) = self.read(handle, role, &mut buffer)?;
@@ -125,7 +126,9 @@ impl BlockFetcher {
         ahead: &mut Readahead,
         ctx: &mut ReadContext,
     ) -> Result<Vec<u8>> {
-        if let Some(range) = ahead.plan(handle, self.file.len()) {
+        if let Some(range) = ahead.plan(handle, self.file.len())
+            && !ctx.cache_only
+        {
             self.read_ahead(range, ahead);
         }
         let Some(bytes) = ahead.block(handle) else { return self.fetch(handle, role, ctx) };
@@ -272,6 +275,7 @@ impl BlockFetcher {
     ) -> Result<T> {
         let offset = block.offset.saturating_add(part.start as u64);
         let handle = BlockHandle { offset, size: part.len() as u64 };
+        ctx.may_read().map_err(|error| self.place(error, handle, role))?;
         self.stored_len(handle, role)?;
         let mut buffer = ctx.take_buffer();
         let bytes = room(&mut buffer, part.len());
@@ -300,7 +304,9 @@ impl BlockFetcher {
         &self,
         block: BlockHandle,
         role: BlockRole,
+        ctx: &ReadContext,
     ) -> Result<([u8; FilterMeta::LEN], u8)> {
+        ctx.may_read().map_err(|error| self.place(error, block, role))?;
         let len = self.stored_len(block, role)?.saturating_sub(FilterMeta::LEN);
         let mut end = [0; FilterMeta::LEN + 1];
         self.file
@@ -320,6 +326,7 @@ impl BlockFetcher {
         ctx: &mut ReadContext,
         mut each: impl FnMut(&[u8]),
     ) -> Result<()> {
+        ctx.may_read().map_err(|error| self.place(error, block, role))?;
         let len = self.stored_len(block, role)?;
         let place = |error| self.place(error, block, role);
         let mut buffer = vec![0; STREAM_LEN.min(len)];

@@ -49,7 +49,7 @@ impl FilterChunks {
             return Ok(None);
         }
         let (fetcher, budget) = (source.fetcher, source.budget);
-        let (metadata, compression) = fetcher.read_filter_end(block, BlockRole::Filter)?;
+        let (metadata, compression) = fetcher.read_filter_end(block, BlockRole::Filter, ctx)?;
         if compression != CompressionType::None.code() {
             return Ok(None);
         }

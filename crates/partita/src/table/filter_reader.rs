@@ -133,6 +133,17 @@ impl TableFilter {
                 None => return Ok(true),
             }
         };
+        self.ask_for_key(source, key, hash, pin, ctx).or_else(unless_known)
+    }
+
+    fn ask_for_key(
+        &self,
+        source: FilterSource<'_>,
+        key: &LookupKey<'_>,
+        hash: &KeyHash<'_>,
+        pin: &mut Pin,
+        ctx: &mut ReadContext,
+    ) -> Result<bool> {
         match self.pieces(source, pin, ctx)? {
             None => Ok(true),
             Some(FilterPieces::Filters(filters)) => {
@@ -217,6 +228,7 @@ impl TableFilter {
         let Some(handle) = self.handle else { return Ok(None) };
         self.pieces
             .get_or_load(|| {
+                ctx.may_read()?;
                 pin.leave();
                 self.find_pieces(handle, source, ctx)
             })
@@ -330,6 +342,12 @@ impl TableFilter {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Rules nothing out by a filter that is not in memory, if nothing is to be read.
+#[cold]
+fn unless_known(error: Error) -> Result<bool> {
+    if error.kind() == ErrorKind::Incomplete { Ok(true) } else { Err(error) }
 }
 
 /// The answer of a piece; `None` is that of a damaged one.

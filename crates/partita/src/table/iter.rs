@@ -30,7 +30,7 @@ pub struct TableIter {
 }
 
 impl TableIter {
-    pub(super) fn new(table: Arc<TableReader>) -> Self {
+    pub(super) fn new(table: Arc<TableReader>, ctx: ReadContext) -> Self {
         Self {
             table,
             index: IndexCursor::default(),
@@ -38,7 +38,7 @@ impl TableIter {
             data: BlockCursor::new(),
             global_key: Vec::new(),
             ahead: Readahead::new(READ_LEN_MAX),
-            ctx: ReadContext::default(),
+            ctx,
         }
     }
 

@@ -50,7 +50,9 @@ impl TableReader {
         let mut ahead = Readahead::new(0);
         let mut rest = &wanted[..];
         while let Some((run, behind)) = take_run(rest) {
-            self.read_run(run, &mut ahead);
+            if !ctx.cache_only {
+                self.read_run(run, &mut ahead);
+            }
             for of_block in run.chunk_by(|a, b| a.handle == b.handle) {
                 self.search_block(of_block, keys, &mut ahead, &mut found, ctx)?;
             }

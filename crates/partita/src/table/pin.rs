@@ -36,6 +36,7 @@ pub(super) fn ask_slot<T: CacheObject, R>(
         ctx.cache_hits[role] += 1;
         return Ok(ask(entry));
     }
+    ctx.may_read()?;
     pin.leave();
     ctx.cache_misses[role] += 1;
     Ok(ask(load(ctx)?.entry()))

@@ -261,6 +261,8 @@ impl TableReader {
                 touch(block).and_then(|()| ask(block))
             }
             None => {
+                ctx.may_read()
+                    .map_err(|error| self.fetcher.place(error, handle, BlockRole::Data))?;
                 pin.leave();
                 ctx.cache_misses[BlockRole::Data] += 1;
                 let block = self.data_block(handle, ctx)?;
@@ -366,7 +368,7 @@ impl TableReader {
         key: &LookupKey<'_>,
         ctx: &mut ReadContext,
     ) -> Result<Versions> {
-        let mut iter = self.iter();
+        let mut iter = self.iter_in(ctx);
         if !self.filter_habit.asks(self.filter_use) || self.may_contain(key, ctx)? {
             iter.seek_internal(key.seek_key())?;
         }
@@ -375,7 +377,12 @@ impl TableReader {
 
     /// An iterator over all point entries. It stands nowhere until it is told where to go.
     pub fn iter(self: &Arc<Self>) -> TableIter {
-        TableIter::new(Arc::clone(self))
+        self.iter_in(&ReadContext::default())
+    }
+
+    /// The same under the limits of `ctx`; what it costs is counted in a context of its own.
+    pub fn iter_in(self: &Arc<Self>, ctx: &ReadContext) -> TableIter {
+        TableIter::new(Arc::clone(self), ctx.fork())
     }
 
     /// Whether the table has range tombstones; known without reading them.
@@ -486,7 +493,7 @@ impl TableReader {
         handle: BlockHandle,
         ctx: &mut ReadContext,
     ) -> Result<Held<DataBlock>> {
-        let (how, cost) = (self.budget.admission(ctx), self.budget.data_cost(handle.size));
+        let (how, cost) = (self.budget.data_admission(ctx), self.budget.data_cost(handle.size));
         self.data_blocks.get_or_load(handle.offset, how, cost, || {
             let parse = |contents| DataBlock::parse_data(contents, &self.order);
             self.fetcher.fetch_parsed(handle, BlockRole::Data, ctx, parse)
@@ -500,7 +507,7 @@ impl TableReader {
         ahead: &mut Readahead,
         ctx: &mut ReadContext,
     ) -> Result<Held<DataBlock>> {
-        let (how, cost) = (self.budget.admission(ctx), self.budget.data_cost(handle.size));
+        let (how, cost) = (self.budget.data_admission(ctx), self.budget.data_cost(handle.size));
         self.data_blocks.get_or_load(handle.offset, how, cost, || {
             let contents = self.fetcher.fetch_ahead(handle, BlockRole::Data, ahead, ctx)?;
             DataBlock::parse_data(contents, &self.order)

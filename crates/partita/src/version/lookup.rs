@@ -24,6 +24,8 @@ pub struct Candidates<'v, 'k> {
 pub struct Candidate<'v> {
     /// Its level.
     pub level: usize,
+    /// Its place in the level.
+    pub at: usize,
     /// The table.
     pub file: &'v Arc<TableFile>,
 }
@@ -92,7 +94,8 @@ impl<'v> Iterator for Candidates<'v, '_> {
                 _ => self.next_of_sorted(),
             };
             if let Some(file) = found {
-                return Some(Candidate { level: self.level, file });
+                let at = self.at.map_or(0, |next| next - 1);
+                return Some(Candidate { level: self.level, at, file });
             }
             self.level += 1;
             self.at = None;

@@ -183,6 +183,8 @@ impl TableCache {
         level: usize,
         ctx: &mut ReadContext,
     ) -> Result<OpenTable<'f>> {
+        let table = FileName::Table(file.number);
+        ctx.may_read().map_err(|error| error.in_file(table.to_string()))?;
         let slot = &file.slot;
         let _opening = lock(&slot.opening);
         if let Some(reader) = slot.kept.get() {

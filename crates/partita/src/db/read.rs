@@ -1,0 +1,246 @@
+//! What a [`Db`] is asked for: each question in three forms, of the default family, of any family, and with all options.
+
+use super::family::FamilyState;
+use super::get::get;
+use super::iterator::{DbIterator, IterOptions};
+use super::multi_get::multi_get;
+use super::read_view::ReadView;
+use super::snapshot::Snapshot;
+use super::value::PinnedValue;
+use super::{ColumnFamily, Db, ReadOptions, ReadTier};
+use crate::error::{ErrorKind, Result};
+use crate::key::{LookupKey, SeqNo};
+use crate::table::ReadContext;
+
+/// What one read looks at: everything that its moment depends on.
+#[derive(Clone, Copy)]
+pub(super) struct ReadPoint<'v> {
+    pub(super) family: &'v FamilyState,
+    pub(super) view: &'v ReadView,
+    /// Entries up to it are visible.
+    pub(super) seqno: SeqNo,
+}
+
+/// What is known of a key without a look at files.
+#[derive(Clone, Debug)]
+pub enum Presence {
+    /// It is certainly not there.
+    Absent,
+    /// Only files can tell.
+    Unknown,
+    /// It is there, with this value.
+    Present(PinnedValue),
+}
+
+impl Presence {
+    /// Whether the key may be there.
+    pub fn may_exist(&self) -> bool {
+        !matches!(self, Self::Absent)
+    }
+}
+
+impl Db {
+    /// The value of a key in the default column family; `None` if it has none.
+    ///
+    /// * The value is where it was found, or a copy if it is short: see [`PinnedValue`].
+    /// * Errors: `Corruption` and `Io` of the files; `NotSupported` for a key with merge operands and no merge operator;
+    ///   those of the merge operator.
+    /// * Cost: of what is in memory, no lock, no allocation and no copy but of short values. Else one read for each piece
+    ///   of filter and index and each data block that is not cached: one data block, as a rule.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::DbBuilder;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// db.put(b"apple", b"red")?;
+    /// let value = db.get(b"apple")?.unwrap();
+    /// db.delete(b"apple")?;
+    /// assert_eq!(value, b"red");
+    /// assert!(db.get(b"apple")?.is_none());
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    #[doc(alias = "get_pinned")]
+    pub fn get(&self, key: &[u8]) -> Result<Option<PinnedValue>> {
+        self.get_cf(&self.inner().default_family, key)
+    }
+
+    /// The value of a key in a column family.
+    pub fn get_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<Option<PinnedValue>> {
+        self.get_with(family, key, &ReadOptions::default(), &mut ReadContext::default())
+    }
+
+    /// The same with options, counting into `ctx` what it cost. A context that is used again saves allocations.
+    ///
+    /// * Errors: also `Incomplete`, if the read was limited to memory and needs more.
+    pub fn get_with(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &ReadOptions,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<PinnedValue>> {
+        options.limit(ctx);
+        // The view first: a later one may lack versions that only an earlier reader sees.
+        let view = family.0.view.load();
+        let seqno = self.seqno_of(options);
+        let point = ReadPoint { family: &family.0, view: &view, seqno };
+        get(&point, &LookupKey::new(key, seqno), ctx)
+    }
+
+    /// The values of keys in the default column family at one moment; `result[i]` belongs to `keys[i]`.
+    ///
+    /// * `keys`: in any order, with repetitions.
+    /// * Errors: those of [`Db::get`], of the first key that meets one; then there are no values.
+    /// * Cost: as many gets, but that keys in the same table share the work: filters are fetched together, a data block is
+    ///   read and checked once, and neighbouring blocks by one read.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::DbBuilder;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// db.put(b"apple", b"red")?;
+    /// db.put(b"kiwi", b"green")?;
+    /// db.flush()?;
+    /// let values = db.multi_get(&["kiwi", "lemon", "apple"])?;
+    /// assert_eq!(values[0].as_deref(), Some(&b"green"[..]));
+    /// assert_eq!(values[1], None);
+    /// assert_eq!(values[2].as_deref(), Some(&b"red"[..]));
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<PinnedValue>>> {
+        self.multi_get_cf(&self.inner().default_family, keys)
+    }
+
+    /// The values of keys in a column family at one moment.
+    pub fn multi_get_cf<K: AsRef<[u8]>>(
+        &self,
+        family: &ColumnFamily,
+        keys: &[K],
+    ) -> Result<Vec<Option<PinnedValue>>> {
+        self.multi_get_with(family, keys, &ReadOptions::default(), &mut ReadContext::default())
+    }
+
+    /// The same with options, counting into `ctx` what it cost.
+    ///
+    /// * Errors: also `Incomplete`, if the read was limited to memory and needs more.
+    pub fn multi_get_with<K: AsRef<[u8]>>(
+        &self,
+        family: &ColumnFamily,
+        keys: &[K],
+        options: &ReadOptions,
+        ctx: &mut ReadContext,
+    ) -> Result<Vec<Option<PinnedValue>>> {
+        options.limit(ctx);
+        let view = family.0.view.load();
+        let point = ReadPoint { family: &family.0, view: &view, seqno: self.seqno_of(options) };
+        multi_get(&point, keys, ctx)
+    }
+
+    /// What is known of a key in the default column family without a look at files.
+    ///
+    /// * Returns [`Presence::Absent`] only if the key is certainly not there. Filters that are in memory tell of many keys
+    ///   that are not.
+    /// * Errors: those of [`Db::get`], but nothing is read.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::DbBuilder;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// use partita::db::Presence;
+    ///
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// db.put(b"apple", b"red")?;
+    /// assert!(matches!(db.may_exist(b"apple")?, Presence::Present(value) if value == b"red"));
+    /// assert!(!db.may_exist(b"kiwi")?.may_exist());
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    #[doc(alias = "KeyMayExist")]
+    pub fn may_exist(&self, key: &[u8]) -> Result<Presence> {
+        self.may_exist_cf(&self.inner().default_family, key)
+    }
+
+    /// The same in a column family.
+    pub fn may_exist_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<Presence> {
+        let options = ReadOptions::default();
+        self.may_exist_with(family, key, &options, &mut ReadContext::default())
+    }
+
+    /// The same with options, whatever their tier, counting into `ctx` what it cost.
+    pub fn may_exist_with(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &ReadOptions,
+        ctx: &mut ReadContext,
+    ) -> Result<Presence> {
+        let options = ReadOptions { tier: ReadTier::CacheOnly, ..options.clone() };
+        match self.get_with(family, key, &options, ctx) {
+            Ok(Some(value)) => Ok(Presence::Present(value)),
+            Ok(None) => Ok(Presence::Absent),
+            Err(error) if error.kind() == ErrorKind::Incomplete => Ok(Presence::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A walk over the default column family.
+    pub fn iter(&self) -> Result<DbIterator> {
+        self.iter_cf(&self.inner().default_family, IterOptions::default())
+    }
+
+    /// A walk over a column family.
+    pub fn iter_cf(&self, family: &ColumnFamily, options: IterOptions) -> Result<DbIterator> {
+        // The view first: a later one may lack versions that only an earlier reader sees.
+        let view = family.0.view.load_full();
+        let seqno = self.seqno_of(&options.read);
+        DbIterator::new(family, view, seqno, options)
+    }
+
+    /// This moment, to be read at later: [`ReadOptions::snapshot`].
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::DbBuilder;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// db.put(b"apple", b"red")?;
+    /// let snapshot = db.snapshot();
+    /// db.put(b"apple", b"green")?;
+    /// db.flush()?;
+    /// assert_eq!(db.get_at(&snapshot, &db.default_family(), b"apple")?.unwrap(), b"red");
+    /// assert_eq!(db.get(b"apple")?.unwrap(), b"green");
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Snapshot {
+        self.inner().snapshots.take(|| self.visible_seqno())
+    }
+
+    /// The value of a key as it was when a snapshot was taken.
+    pub fn get_at(
+        &self,
+        snapshot: &Snapshot,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<PinnedValue>> {
+        self.get_with(family, key, &ReadOptions::at(snapshot), &mut ReadContext::default())
+    }
+
+    /// The sequence number at which a read looks. To be asked after the view was taken.
+    #[inline]
+    fn seqno_of(&self, options: &ReadOptions) -> SeqNo {
+        options.snapshot.as_ref().map_or_else(|| self.visible_seqno(), Snapshot::seqno)
+    }
+}
