@@ -131,7 +131,7 @@ impl<'k> FileCover<'k> {
     }
 
     /// Whether all versions older than the file's are hidden.
-    fn over_older(&self) -> bool {
+    pub(super) fn over_older(&self) -> bool {
         self.covering(InternalKey::for_seek_for_prev(self.key.user_key())).is_some()
     }
 

@@ -2,24 +2,62 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::family::{ColumnFamily, FamilyState};
+use super::read::ReadPoint;
 use super::read_options::ReadOptions;
 use super::read_view::ReadView;
-use super::source::{Gather, ViewIterator};
+use super::source::{ViewWalk, WalkOptions};
 use crate::error::Result;
-use crate::iter::{Bounds, Skipped, VisibleIterator, VisibleOptions};
+use crate::iter::{Bounds, Skipped};
 use crate::key::SeqNo;
 use crate::table::ReadContext;
 
 /// What an iterator shows.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use partita::db::DbBuilder;
+/// # use partita::io::MemoryFileSystem;
+/// # use partita::options::DbOptions;
+/// use partita::db::IterOptions;
+/// use partita::iter::Bounds;
+///
+/// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+/// # let disk = Arc::new(MemoryFileSystem::new());
+/// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+/// db.put(b"apple", b"red")?;
+/// db.put(b"kiwi", b"green")?;
+/// db.put(b"plum", b"blue")?;
+/// let bounds = Bounds::half_open(Some(b"b"), Some(b"p"));
+/// let options = IterOptions { bounds, ..IterOptions::default() };
+/// let mut iter = db.iter_cf(&db.default_family(), options)?;
+/// iter.seek_to_last()?;
+/// assert_eq!((iter.key(), iter.value()), (&b"kiwi"[..], &b"green"[..]));
+/// iter.next()?;
+/// assert!(!iter.is_valid());
+/// # Ok::<(), partita::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct IterOptions {
-    /// Which keys. Default: all.
-    pub bounds: Bounds,
-    /// Only keys with the same prefix as the target of the last seek, if the column family has a prefix extractor and
-    /// the target has a prefix. Default: all keys, in total order.
-    pub same_prefix: bool,
     /// At which moment, and how far it may go.
     pub read: ReadOptions,
+    /// Which keys. Default: all.
+    ///
+    /// If all keys between them have one prefix, tables whose prefix filter does not know it are left alone. That saves
+    /// work and changes nothing else.
+    pub bounds: Bounds,
+    /// Only keys with the same prefix as the target of the last seek, if the column family has a prefix extractor and
+    /// the target has a prefix; after a move to an end, as that of the key found. Default: all keys, in total order.
+    ///
+    /// Tables whose prefix filter does not know the prefix are left alone.
+    #[doc(alias = "prefix_same_as_start")]
+    pub same_prefix: bool,
+    /// Most bytes that are read ahead at once of each table, once the walk goes from block to block; 0 reads nothing
+    /// ahead. Default: from 16 to 256 KiB, growing.
+    pub readahead_bytes: Option<usize>,
+    /// Most entries that one move may pass over: deleted ones, and old versions. A move that would pass more is an error
+    /// of kind [`Incomplete`](crate::ErrorKind::Incomplete). Default: any number.
+    #[doc(alias = "max_skippable_internal_keys")]
+    pub skipped_max: Option<u64>,
 }
 
 /// A walk over the keys of a column family, as they were when it was made.
@@ -30,7 +68,7 @@ pub struct IterOptions {
 ///
 /// It keeps the memtables and files that it reads from alive, also past the end of the database.
 pub struct DbIterator {
-    inner: VisibleIterator<ViewIterator>,
+    walk: ViewWalk,
     family: Arc<FamilyState>,
     /// Held for the files' sake.
     _view: Arc<ReadView>,
@@ -40,53 +78,49 @@ impl DbIterator {
     pub(super) fn new(
         family: &ColumnFamily,
         view: Arc<ReadView>,
-        read_seqno: SeqNo,
+        seqno: SeqNo,
         options: IterOptions,
     ) -> Result<Self> {
+        let IterOptions { read, bounds, same_prefix, readahead_bytes, skipped_max } = options;
         let family = Arc::clone(&family.0);
-        let order = family.family.key_order();
-        let bounds = Arc::new(options.bounds);
-        let ctx = &mut ReadContext::default();
-        options.read.limit(ctx);
-        let inner = Gather::new(order, read_seqno, &bounds).view(&family, &view, ctx)?.finish();
-        let same_prefix = match options.same_prefix {
-            true => family.options.table.prefix_extractor.clone(),
-            false => None,
+        let extractor = family.options.table.prefix_extractor.clone();
+        let walk_options = WalkOptions {
+            bounds: &Arc::new(bounds),
+            same_prefix: extractor.filter(|_| same_prefix),
+            skipped_max,
+            readahead_bytes,
         };
-        let merge_operator = family.merge_operator.clone();
-        let visible = VisibleOptions {
-            bounds,
-            merge_operator,
-            same_prefix,
-            ..VisibleOptions::new(order.clone(), read_seqno)
-        };
-        Ok(Self { inner: VisibleIterator::new(inner, visible), family, _view: view })
+        let mut ctx = ReadContext::default();
+        read.limit(&mut ctx);
+        let point = ReadPoint { family: &family, view: &view, seqno };
+        let walk = ViewWalk::new(&point, walk_options, &ctx)?;
+        Ok(Self { walk, family, _view: view })
     }
 
     /// Whether it stands on a key.
     #[doc(alias = "Valid")]
     pub fn is_valid(&self) -> bool {
-        self.inner.is_valid()
+        self.walk.iter().is_valid()
     }
 
     /// Moves to the first key.
     pub fn seek_to_first(&mut self) -> Result<()> {
-        self.inner.seek_to_first()
+        self.walk.aim(None).seek_to_first()
     }
 
     /// Moves to the last key.
     pub fn seek_to_last(&mut self) -> Result<()> {
-        self.inner.seek_to_last()
+        self.walk.aim(None).seek_to_last()
     }
 
     /// Moves to the first key that is not before `user_key`.
     pub fn seek(&mut self, user_key: &[u8]) -> Result<()> {
-        self.inner.seek(user_key)
+        self.walk.aim(Some(user_key)).seek(user_key)
     }
 
     /// Moves to the last key that is not behind `user_key`.
     pub fn seek_for_prev(&mut self, user_key: &[u8]) -> Result<()> {
-        self.inner.seek_for_prev(user_key)
+        self.walk.aim(Some(user_key)).seek_for_prev(user_key)
     }
 
     /// Moves to the next key.
@@ -95,27 +129,34 @@ impl DbIterator {
         reason = "a walk in both directions, whose steps can fail"
     )]
     pub fn next(&mut self) -> Result<()> {
-        self.inner.next()
+        self.walk.iter_mut().next()
     }
 
     /// Moves to the key before.
     pub fn prev(&mut self) -> Result<()> {
-        self.inner.prev()
+        self.walk.iter_mut().prev()
     }
 
     /// The key there.
     pub fn key(&self) -> &[u8] {
-        self.inner.key()
+        self.walk.iter().key()
     }
 
     /// The value there.
     pub fn value(&self) -> &[u8] {
-        self.inner.value()
+        self.walk.iter().value()
     }
 
     /// Entries that were looked at and not shown: what a walk over deleted keys costs.
     pub fn skipped(&self) -> Skipped {
-        self.inner.skipped()
+        self.walk.iter().skipped()
+    }
+
+    /// What the walk cost so far: blocks, bytes, filters, entries passed over.
+    ///
+    /// * Cost: a sum over its sources.
+    pub fn context(&self) -> ReadContext {
+        self.walk.cost()
     }
 }
 

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use super::family::FamilyState;
+use super::file_iter::FileIter;
+use super::scope::Scope;
 use crate::error::Result;
 use crate::iter::{RangeTombstones, SortedRun};
-use crate::table::{ReadContext, TableIter};
 use crate::version::{Level, Version};
 
 /// A sorted level as iterators walk over it: its tables are opened when the walk gets there.
@@ -11,8 +12,7 @@ pub(super) struct LevelRun {
     family: Arc<FamilyState>,
     version: Arc<Version>,
     level: usize,
-    /// The limits of the walk.
-    limits: ReadContext,
+    scope: Arc<Scope>,
 }
 
 impl LevelRun {
@@ -20,10 +20,10 @@ impl LevelRun {
         family: &Arc<FamilyState>,
         version: &Arc<Version>,
         level: usize,
-        limits: &ReadContext,
+        scope: &Arc<Scope>,
     ) -> Self {
         let (family, version) = (Arc::clone(family), Arc::clone(version));
-        Self { family, version, level, limits: limits.fork() }
+        Self { family, version, level, scope: Arc::clone(scope) }
     }
 
     fn files(&self) -> &Level {
@@ -32,7 +32,7 @@ impl LevelRun {
 }
 
 impl SortedRun for LevelRun {
-    type Iter = TableIter;
+    type Iter = FileIter;
 
     fn file_count(&self) -> usize {
         self.files().len()
@@ -46,18 +46,27 @@ impl SortedRun for LevelRun {
         &self.files().files()[at].largest
     }
 
-    fn open(&self, at: usize) -> Result<TableIter> {
+    fn open(&self, at: usize) -> Result<FileIter> {
         let file = &self.files().files()[at];
-        let table = self.family.tables.get(file, self.level, &mut self.limits.fork())?;
-        Ok(table.iter_in(&self.limits))
+        let mut ctx = self.scope.context();
+        let table = self.family.tables.get(file, self.level, &mut ctx)?;
+        self.scope.charge(&ctx);
+        Ok(FileIter::new(file, &table, &self.scope))
+    }
+
+    fn is_wanted(&self, at: usize) -> bool {
+        let file = &self.files().files()[at];
+        self.scope.overlaps(file.smallest_user_key(), file.largest_user_key())
     }
 
     fn range_tombstones(&self, at: usize) -> Result<Option<Arc<RangeTombstones>>> {
-        let ctx = &mut self.limits.fork();
-        let table = self.family.tables.get(&self.files().files()[at], self.level, ctx)?;
-        match table.has_range_tombstones() {
-            true => Ok(Some(Arc::clone(table.range_tombstones(ctx)?))),
-            false => Ok(None),
-        }
+        let mut ctx = self.scope.context();
+        let table = self.family.tables.get(&self.files().files()[at], self.level, &mut ctx)?;
+        let set = match table.has_range_tombstones() {
+            true => Some(Arc::clone(table.range_tombstones(&mut ctx)?)),
+            false => None,
+        };
+        self.scope.charge(&ctx);
+        Ok(set)
     }
 }

@@ -19,8 +19,8 @@
 //! | `recover.rs`, `apply.rs` | from logs and batches to memtables |
 //! | `family.rs`, `read_view.rs` | what a column family has in memory |
 //! | `read.rs`, `read_options.rs`, `value.rs` | what reads are asked with, and what they give |
-//! | `get.rs`, `multi_get.rs` | point lookups |
-//! | `iterator.rs`, `source.rs`, `level_run.rs`, `tombstones.rs` | walks |
+//! | `get.rs`, `multi_get.rs`, `floor.rs` | lookups of keys, of many, and of those next to one |
+//! | `iterator.rs`, `source.rs`, `scope.rs`, `level_run.rs`, `file_iter.rs`, `tombstones.rs` | walks |
 
 mod apply;
 mod builder;
@@ -30,6 +30,8 @@ mod commit;
 #[cfg(test)]
 mod crash_tests;
 mod family;
+mod file_iter;
+mod floor;
 mod flush;
 mod get;
 mod housekeeping;
@@ -48,11 +50,14 @@ mod open;
 mod open_write;
 mod pressure;
 mod read;
+#[cfg(test)]
+mod read_model_tests;
 mod read_options;
 #[cfg(test)]
 mod read_tests;
 mod read_view;
 mod recover;
+mod scope;
 mod settings;
 #[cfg(test)]
 mod settings_tests;
@@ -70,6 +75,7 @@ mod writer;
 
 pub use builder::DbBuilder;
 pub use family::{ColumnFamily, FamilyConfig};
+pub use floor::{KeyRange, KeyValue};
 pub use iterator::{DbIterator, IterOptions};
 pub use pressure::StallCause;
 pub use read::Presence;

@@ -1,6 +1,10 @@
 //! What a [`Db`] is asked for: each question in three forms, of the default family, of any family, and with all options.
 
+use std::ops::Bound;
+use std::sync::Arc;
+
 use super::family::FamilyState;
+use super::floor::{End, KeyRange, KeyValue, nearest};
 use super::get::get;
 use super::iterator::{DbIterator, IterOptions};
 use super::multi_get::multi_get;
@@ -15,7 +19,7 @@ use crate::table::ReadContext;
 /// What one read looks at: everything that its moment depends on.
 #[derive(Clone, Copy)]
 pub(super) struct ReadPoint<'v> {
-    pub(super) family: &'v FamilyState,
+    pub(super) family: &'v Arc<FamilyState>,
     pub(super) view: &'v ReadView,
     /// Entries up to it are visible.
     pub(super) seqno: SeqNo,
@@ -191,6 +195,135 @@ impl Db {
             Err(error) if error.kind() == ErrorKind::Incomplete => Ok(Presence::Unknown),
             Err(error) => Err(error),
         }
+    }
+
+    /// The greatest key of the default column family that is not behind `bound`, with its value.
+    ///
+    /// * `bound`: `Included` for the greatest key `<=` it, `Excluded` for `<`, `Unbounded` for the last of all.
+    /// * Errors: those of [`Db::get`].
+    /// * Cost: no iterator is made. A search in each memtable, and in the index and one data block of each run of tables
+    ///   that has keys up to the bound; runs that end before what is found are left alone, as are tables without a key in
+    ///   the range if their prefix filter knows. A few deleted keys are passed by as many searches, more by an iterator.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::DbBuilder;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// use std::ops::Bound;
+    ///
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// db.put(b"apple", b"red")?;
+    /// db.put(b"kiwi", b"green")?;
+    /// let found = db.get_floor(Bound::Excluded(b"kiwi"))?.unwrap();
+    /// assert_eq!((&*found.key, &*found.value), (&b"apple"[..], &b"red"[..]));
+    /// let found = db.get_ceil(Bound::Included(b"banana"))?.unwrap();
+    /// assert_eq!((&*found.key, &*found.value), (&b"kiwi"[..], &b"green"[..]));
+    /// assert!(db.get_ceil(Bound::Excluded(b"kiwi"))?.is_none());
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    #[doc(alias = "SeekForPrev")]
+    pub fn get_floor(&self, bound: Bound<&[u8]>) -> Result<Option<KeyValue>> {
+        self.get_floor_cf(&self.inner().default_family, bound)
+    }
+
+    /// The same in a column family.
+    pub fn get_floor_cf(
+        &self,
+        family: &ColumnFamily,
+        bound: Bound<&[u8]>,
+    ) -> Result<Option<KeyValue>> {
+        let range = (Bound::Unbounded, bound);
+        self.get_floor_with(family, range, &ReadOptions::default(), &mut ReadContext::default())
+    }
+
+    /// The greatest key of a range in a column family, with its value, counting into `ctx` what it cost.
+    ///
+    /// * `range`: no key before its lower bound is an answer, and no data block of such keys only is read. For keys that
+    ///   belong to something, like the entries of a ledger, it is best to say so.
+    /// * Errors: those of [`Db::get_with`].
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::DbBuilder;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// use std::ops::Bound::{Excluded, Included};
+    ///
+    /// use partita::db::ReadOptions;
+    /// use partita::table::ReadContext;
+    ///
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// # let family = db.default_family();
+    /// # let (options, mut ctx) = (ReadOptions::default(), ReadContext::default());
+    /// db.put(b"ledger1/0001", b"a")?;
+    /// db.put(b"ledger1/0002", b"b")?;
+    /// db.put(b"ledger3/0001", b"c")?;
+    /// let mut last = |from: &[u8], to: &[u8]| {
+    ///     db.get_floor_with(&family, (Included(from), Excluded(to)), &options, &mut ctx)
+    /// };
+    /// assert_eq!(last(b"ledger1", b"ledger2")?.unwrap().value, b"b");
+    /// assert!(last(b"ledger2", b"ledger3")?.is_none());
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    pub fn get_floor_with(
+        &self,
+        family: &ColumnFamily,
+        range: KeyRange<'_>,
+        options: &ReadOptions,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<KeyValue>> {
+        self.nearest(family, End::Last, range, options, ctx)
+    }
+
+    /// The smallest key of the default column family that is not before `bound`, with its value: the mirror of
+    /// [`Db::get_floor`], at the same cost.
+    ///
+    /// * `bound`: `Included` for the smallest key `>=` it, `Excluded` for `>`, `Unbounded` for the first of all.
+    pub fn get_ceil(&self, bound: Bound<&[u8]>) -> Result<Option<KeyValue>> {
+        self.get_ceil_cf(&self.inner().default_family, bound)
+    }
+
+    /// The same in a column family.
+    pub fn get_ceil_cf(
+        &self,
+        family: &ColumnFamily,
+        bound: Bound<&[u8]>,
+    ) -> Result<Option<KeyValue>> {
+        let range = (bound, Bound::Unbounded);
+        self.get_ceil_with(family, range, &ReadOptions::default(), &mut ReadContext::default())
+    }
+
+    /// The smallest key of a range in a column family, with its value, counting into `ctx` what it cost.
+    ///
+    /// * `range`: no key behind its upper bound is an answer, and no data block of such keys only is read.
+    /// * Errors: those of [`Db::get_with`].
+    pub fn get_ceil_with(
+        &self,
+        family: &ColumnFamily,
+        range: KeyRange<'_>,
+        options: &ReadOptions,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<KeyValue>> {
+        self.nearest(family, End::First, range, options, ctx)
+    }
+
+    fn nearest(
+        &self,
+        family: &ColumnFamily,
+        end: End,
+        range: KeyRange<'_>,
+        options: &ReadOptions,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<KeyValue>> {
+        options.limit(ctx);
+        let view = family.0.view.load();
+        let point = ReadPoint { family: &family.0, view: &view, seqno: self.seqno_of(options) };
+        nearest(&point, end, range, ctx)
     }
 
     /// A walk over the default column family.

@@ -1,25 +1,28 @@
-//! The sources of an iterator: memtables, tables of level 0, sorted levels.
+//! The walk over a view: its sources (memtables, tables of level 0, sorted levels), and what becomes of them.
 
 use std::sync::Arc;
 
 use super::family::FamilyState;
+use super::file_iter::FileIter;
 use super::level_run::LevelRun;
-use super::read_view::ReadView;
+use super::read::ReadPoint;
+use super::scope::Scope;
 use super::tombstones::tombstones_of;
 use crate::error::Result;
 use crate::iter::{
     Bounds, Cover, InternalIterator, LevelIterator, MergingIterator, TruncatedTombstones,
-    UncoveredIterator,
+    UncoveredIterator, VisibleIterator, VisibleOptions,
 };
-use crate::key::{KeyOrder, SeqNo};
+use crate::key::{KeyOrder, PrefixExtractor, SeqNo};
 use crate::memtable::MemTableIter;
-use crate::table::{ReadContext, TableIter};
+use crate::table::ReadContext;
 use crate::version::TableFile;
 
 /// A walk over one source.
+#[expect(clippy::large_enum_variant, reason = "tables are most of them")]
 pub(super) enum Source {
     MemTable(MemTableIter),
-    Table(TableIter),
+    Table(FileIter),
     Level(LevelIterator<LevelRun>),
 }
 
@@ -77,33 +80,110 @@ impl InternalIterator for Source {
 }
 
 /// All entries of a view that no range tombstone hides.
-pub(super) type ViewIterator = UncoveredIterator<Source, LevelRun>;
+type ViewIterator = UncoveredIterator<Source, LevelRun>;
+
+/// The user keys of a view with their values.
+pub(super) struct ViewWalk {
+    iter: VisibleIterator<ViewIterator>,
+    scope: Arc<Scope>,
+}
+
+/// What a walk over a view shows, beside its moment.
+pub(super) struct WalkOptions<'o> {
+    pub(super) bounds: &'o Arc<Bounds>,
+    pub(super) same_prefix: Option<PrefixExtractor>,
+    pub(super) skipped_max: Option<u64>,
+    pub(super) readahead_bytes: Option<usize>,
+}
+
+impl ViewWalk {
+    /// A walk over what `point` sees, under the limits of `ctx`, that stands nowhere yet.
+    pub(super) fn new(
+        point: &ReadPoint<'_>,
+        options: WalkOptions<'_>,
+        ctx: &ReadContext,
+    ) -> Result<Self> {
+        let WalkOptions { bounds, same_prefix, skipped_max, readahead_bytes } = options;
+        let order = point.family.family.key_order();
+        let mut scope = Scope::new(order, ctx, bounds, same_prefix.is_some());
+        scope.readahead_bytes = readahead_bytes;
+        let scope = Arc::new(scope);
+        let iter = Gather::new(order, point.seqno, bounds, &scope).view(point)?.finish();
+        let visible = VisibleOptions {
+            bounds: Arc::clone(bounds),
+            merge_operator: point.family.merge_operator.clone(),
+            same_prefix,
+            skipped_max,
+            ..VisibleOptions::new(order.clone(), point.seqno)
+        };
+        Ok(Self { iter: VisibleIterator::new(iter, visible), scope })
+    }
+
+    /// The walk itself.
+    pub(super) fn iter(&self) -> &VisibleIterator<ViewIterator> {
+        &self.iter
+    }
+
+    /// The walk, to be moved by steps.
+    pub(super) fn iter_mut(&mut self) -> &mut VisibleIterator<ViewIterator> {
+        &mut self.iter
+    }
+
+    /// The walk, to be moved to `target`, or to an end.
+    pub(super) fn aim(&mut self, target: Option<&[u8]>) -> &mut VisibleIterator<ViewIterator> {
+        let options = self.iter.options();
+        if let Some(extractor) = &options.same_prefix {
+            self.scope.aim_at_prefix(extractor, target, &options.bounds);
+        }
+        &mut self.iter
+    }
+
+    /// What the walk cost so far.
+    pub(super) fn cost(&self) -> ReadContext {
+        let mut cost = self.scope.cost();
+        for source in self.iter.inner().merge().children() {
+            let file = match source {
+                Source::MemTable(_) => None,
+                Source::Table(file) => Some(file),
+                Source::Level(level) => level.current_iter(),
+            };
+            file.iter().for_each(|file| cost.add(file.table_iter().context()));
+        }
+        let (skipped, hidden) = (self.iter.skipped(), self.iter.inner().hidden_entries());
+        cost.entries_skipped += skipped.entries() + hidden;
+        cost.tombstones_skipped += skipped.deletions + hidden;
+        cost
+    }
+}
 
 /// Gathers the sources of a view, newest first, with their range tombstones.
-pub(super) struct Gather {
+struct Gather<'s> {
     order: KeyOrder,
     bounds: Arc<Bounds>,
+    scope: &'s Arc<Scope>,
     sources: Vec<Source>,
     cover: Cover<LevelRun>,
 }
 
-impl Gather {
-    pub(super) fn new(order: &KeyOrder, read_seqno: SeqNo, bounds: &Arc<Bounds>) -> Self {
+impl<'s> Gather<'s> {
+    fn new(
+        order: &KeyOrder,
+        read_seqno: SeqNo,
+        bounds: &Arc<Bounds>,
+        scope: &'s Arc<Scope>,
+    ) -> Self {
         Self {
             order: order.clone(),
             bounds: Arc::clone(bounds),
+            scope,
             sources: Vec::new(),
             cover: Cover::new(order.clone(), read_seqno),
         }
     }
 
     /// Adds the whole view.
-    pub(super) fn view(
-        mut self,
-        family: &Arc<FamilyState>,
-        view: &ReadView,
-        ctx: &mut ReadContext,
-    ) -> Result<Self> {
+    fn view(mut self, point: &ReadPoint<'_>) -> Result<Self> {
+        let ReadPoint { family, view, .. } = *point;
         for memtable in view.memtables() {
             for set in memtable.range_tombstone_sets() {
                 self.cover.add(self.sources.len(), TruncatedTombstones::whole(set));
@@ -113,10 +193,10 @@ impl Gather {
         for (number, level) in view.version.levels().iter().enumerate() {
             if number == 0 {
                 for file in level.files() {
-                    self.table(family, file, ctx)?;
+                    self.table(family, file)?;
                 }
             } else if !level.is_empty() {
-                let run = Arc::new(LevelRun::new(family, &view.version, number, ctx));
+                let run = Arc::new(LevelRun::new(family, &view.version, number, self.scope));
                 self.cover.add_run(self.sources.len(), Arc::clone(&run));
                 let walk = LevelIterator::new(run, self.order.clone(), Arc::clone(&self.bounds));
                 self.sources.push(Source::Level(walk));
@@ -125,21 +205,24 @@ impl Gather {
         Ok(self)
     }
 
-    fn table(
-        &mut self,
-        family: &FamilyState,
-        file: &Arc<TableFile>,
-        ctx: &mut ReadContext,
-    ) -> Result<()> {
-        let table = family.tables.get(file, 0, ctx)?;
-        if let Some(tombstones) = tombstones_of(file, &table, ctx)? {
+    /// Adds a table of level 0, unless all in it is outside of the bounds.
+    fn table(&mut self, family: &FamilyState, file: &Arc<TableFile>) -> Result<()> {
+        let is_outside = self.bounds.is_above(&self.order, file.smallest_user_key())
+            || self.bounds.is_below(&self.order, file.largest_user_key());
+        if is_outside {
+            return Ok(());
+        }
+        let mut ctx = self.scope.context();
+        let table = family.tables.get(file, 0, &mut ctx)?;
+        if let Some(tombstones) = tombstones_of(file, &table, &mut ctx)? {
             self.cover.add(self.sources.len(), tombstones);
         }
-        self.sources.push(Source::Table(table.iter_in(ctx)));
+        self.scope.charge(&ctx);
+        self.sources.push(Source::Table(FileIter::new(file, &table, self.scope)));
         Ok(())
     }
 
-    pub(super) fn finish(self) -> ViewIterator {
+    fn finish(self) -> ViewIterator {
         let merge = MergingIterator::new(self.sources, self.order);
         UncoveredIterator::new(merge, self.cover, self.bounds)
     }

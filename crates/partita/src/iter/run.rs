@@ -26,6 +26,13 @@ pub trait SortedRun {
 
     /// The range tombstones of file `at`, as they are in it; `None` if it has none.
     fn range_tombstones(&self, at: usize) -> Result<Option<Arc<RangeTombstones>>>;
+
+    /// Whether a walk that comes to file `at` from a file beside it may find anything there that it wants, as far as is
+    /// known without opening it. If not, files behind it are not wanted either.
+    fn is_wanted(&self, at: usize) -> bool {
+        let _ = at;
+        true
+    }
 }
 
 /// The first file whose largest key is not before the encoded internal key `target`.
@@ -75,6 +82,11 @@ impl<R: SortedRun> LevelIterator<R> {
         self.file.as_ref().map(|(at, _)| *at)
     }
 
+    /// The walk over that file.
+    pub fn current_iter(&self) -> Option<&R::Iter> {
+        self.file.as_ref().map(|(_, iter)| iter)
+    }
+
     /// Opens file `at` unless it is open; `None` if there is no such file.
     fn enter(&mut self, at: usize) -> Result<Option<&mut R::Iter>> {
         if at >= self.run.file_count() {
@@ -95,7 +107,8 @@ impl<R: SortedRun> LevelIterator<R> {
         {
             let at = at + 1;
             let is_wanted = at < self.run.file_count()
-                && !self.bounds.is_above(&self.order, user_key(self.run.smallest(at)));
+                && !self.bounds.is_above(&self.order, user_key(self.run.smallest(at)))
+                && self.run.is_wanted(at);
             self.file = None;
             if is_wanted && let Some(iter) = self.enter(at)? {
                 iter.seek_to_first()?;
@@ -111,7 +124,8 @@ impl<R: SortedRun> LevelIterator<R> {
         {
             let before = at
                 .checked_sub(1)
-                .filter(|at| !self.bounds.is_below(&self.order, user_key(self.run.largest(*at))));
+                .filter(|at| !self.bounds.is_below(&self.order, user_key(self.run.largest(*at))))
+                .filter(|at| self.run.is_wanted(*at));
             self.file = None;
             if let Some(before) = before
                 && let Some(iter) = self.enter(before)?

@@ -20,7 +20,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{Bounds, InternalIterator};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::key::{InternalKey, KeyOrder, PACKED_LEN, PrefixExtractor, SeqNo, ValueType};
 use crate::merge::{MergeOperator, Verdict, VersionWalk, full_merge, plain_value};
 
@@ -41,12 +41,21 @@ pub struct VisibleOptions {
     /// Shows only keys with the same prefix as the target of the last seek; all keys, if the target has none. After
     /// `seek_to_first` and `seek_to_last`, the prefix is that of the key found.
     pub same_prefix: Option<PrefixExtractor>,
+    /// Most entries that one move may pass over. One that would pass more is an error of kind `Incomplete`.
+    pub skipped_max: Option<u64>,
 }
 
 impl VisibleOptions {
     /// All keys as of `read_seqno`, without a merge operator.
     pub fn new(order: KeyOrder, read_seqno: SeqNo) -> Self {
-        Self { order, read_seqno, bounds: Arc::default(), merge_operator: None, same_prefix: None }
+        Self {
+            order,
+            read_seqno,
+            bounds: Arc::default(),
+            merge_operator: None,
+            same_prefix: None,
+            skipped_max: None,
+        }
     }
 }
 
@@ -61,6 +70,13 @@ pub struct Skipped {
     pub deletions: u64,
     /// Seeks made because there were too many to step over.
     pub seeks: u64,
+}
+
+impl Skipped {
+    /// Entries in all.
+    pub fn entries(&self) -> u64 {
+        self.newer + self.older + self.deletions
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +152,11 @@ impl<I: InternalIterator> VisibleIterator<I> {
     /// What was passed over so far.
     pub fn skipped(&self) -> Skipped {
         self.skipped
+    }
+
+    /// What is shown.
+    pub fn options(&self) -> &VisibleOptions {
+        &self.options
     }
 
     /// The walk below.
@@ -257,7 +278,9 @@ impl<I: InternalIterator> VisibleIterator<I> {
     /// * `passes_key`: entries of `self.key` are passed over.
     fn find_forward(&mut self, mut passes_key: bool) -> Result<()> {
         let (mut steps, mut newer_steps) = (0, 0);
+        let before = self.skipped;
         while self.inner.is_valid() {
+            self.check_skipped(before)?;
             let key = InternalKey::decode(self.inner.key())?;
             let order = &self.options.order;
             if passes_key && order.compare(key.user_key, &self.key).is_le() {
@@ -307,6 +330,17 @@ impl<I: InternalIterator> VisibleIterator<I> {
             passes_key = true;
         }
         Ok(())
+    }
+
+    /// Ends a move that passed over too much since it had passed `before`.
+    #[inline]
+    fn check_skipped(&self, before: Skipped) -> Result<()> {
+        match self.options.skipped_max {
+            Some(most) if self.skipped.entries() - before.entries() > most => {
+                Err(skipped_too_many(most))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes `self.value` out of the versions of `self.key` that are visible, from the entry there on. Returns whether
@@ -360,7 +394,9 @@ impl<I: InternalIterator> VisibleIterator<I> {
 
     /// Shows the last visible key up to where the iterator below stands.
     fn find_backward(&mut self) -> Result<()> {
+        let before = self.skipped;
         while self.inner.is_valid() {
+            self.check_skipped(before)?;
             let found = user_key(self.inner.key());
             let is_over = self.options.bounds.is_below(&self.options.order, found)
                 || !has_prefix(&self.options.same_prefix, &self.prefix, found);
@@ -442,6 +478,12 @@ impl<I: InternalIterator> VisibleIterator<I> {
             self.prefix = extractor.prefix(self.key()).map(<[u8]>::to_vec);
         }
     }
+}
+
+#[cold]
+fn skipped_too_many(most: u64) -> Error {
+    let message = format!("a move passed over more than {most} entries, and was to end there");
+    Error::new(ErrorKind::Incomplete, message)
 }
 
 /// Moves to the first entry behind all versions of `key`, which it stands on.

@@ -15,6 +15,7 @@ mod account;
 mod arena;
 mod bloom;
 mod iter;
+mod neighbor;
 mod order;
 mod skiplist;
 mod sync;

@@ -295,6 +295,24 @@ impl SkipList {
         self.node(self.neighbors(order, user_key, packed).1)
     }
 
+    /// The last node before (`user_key`, `packed`).
+    pub(super) fn seek_before<O: UserKeyOrder>(
+        &self,
+        order: &O,
+        user_key: &[u8],
+        packed: u64,
+    ) -> Option<NodeRef<'_>> {
+        self.node(self.neighbors(order, user_key, packed).0)
+    }
+
+    pub(super) fn first_node(&self) -> Option<NodeRef<'_>> {
+        self.node(next(self.head, 0))
+    }
+
+    pub(super) fn last_node(&self) -> Option<NodeRef<'_>> {
+        self.node(self.last())
+    }
+
     /// The last node before (`user_key`, `packed`), or the head; and the first that is not before it, or null.
     ///
     /// Both as one load of the link between them showed: to follow the link again may lead to a node that was inserted

@@ -10,6 +10,7 @@
 //! extractor that we have. A filter that is missing, unknown or damaged rules nothing out; which it is, is told by
 //! [`TableReader::filter_status`](super::TableReader::filter_status) and by `partita sst verify`.
 
+use std::ops::Bound;
 use std::sync::OnceLock;
 
 use super::block::IndexFormat;
@@ -23,7 +24,7 @@ use super::{BlockHandle, BlockRole, FilterStatus, LookupKey, ReadContext};
 use crate::cache::{CacheObject, Held, Role, epoch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{ChunkProbe, Filter, KeyHash};
-use crate::key::{InternalKey, KeyOrder, PrefixExtractor};
+use crate::key::{InternalKey, KeyOrder, PrefixExtractor, SeqNo};
 
 /// What is done about a damaged filter, or a damaged piece of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -194,6 +195,39 @@ impl TableFilter {
     ) -> Result<bool> {
         let Some(prefixes) = &self.prefixes else { return Ok(true) };
         let Some(prefix) = prefixes.prefix(target.user_key) else { return Ok(true) };
+        self.ask_for_prefix(source, prefixes, prefix, target, ctx).or_else(unless_known)
+    }
+
+    /// Whether the table may hold a key of a range, as far as the filter knows.
+    ///
+    /// It knows nothing unless all keys of the range have one prefix, and the order is one in which keys between two
+    /// that have a prefix have it, too. Then the keys asked for are those from the range's start on.
+    pub(super) fn range_may_match(
+        &self,
+        source: FilterSource<'_>,
+        range: (Bound<&[u8]>, Bound<&[u8]>),
+        ctx: &mut ReadContext,
+    ) -> Result<bool> {
+        let Some(prefixes) = &self.prefixes else { return Ok(true) };
+        let Some((prefix, start)) = common_prefix(source.order, prefixes, range) else {
+            return Ok(true);
+        };
+        let target = InternalKey::for_seek(start, SeqNo::MAX);
+        let asked = self.ask_for_prefix(source, prefixes, prefix, target, ctx);
+        let may_match = asked.or_else(unless_known)?;
+        ctx.range_filters_checked += 1;
+        ctx.range_filters_ruled_out += u64::from(!may_match);
+        Ok(may_match)
+    }
+
+    fn ask_for_prefix(
+        &self,
+        source: FilterSource<'_>,
+        prefixes: &PrefixExtractor,
+        prefix: &[u8],
+        target: InternalKey<'_>,
+        ctx: &mut ReadContext,
+    ) -> Result<bool> {
         let hash = KeyHash::new(prefix);
         let pin = &mut Pin::default();
         let filters = match self.pieces(source, pin, ctx)? {
@@ -342,6 +376,48 @@ impl TableFilter {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The prefix that all keys of a range have, and the range's start.
+///
+/// It is known of extractors that take the first bytes, where the range starts at a key, and ends at one with the same
+/// prefix or right in front of the next prefix.
+fn common_prefix<'k>(
+    order: &KeyOrder,
+    prefixes: &PrefixExtractor,
+    (from, to): (Bound<&'k [u8]>, Bound<&'k [u8]>),
+) -> Option<(&'k [u8], &'k [u8])> {
+    let (PrefixExtractor::Fixed(len) | PrefixExtractor::Capped(len)) = prefixes else {
+        return None;
+    };
+    let (Bound::Included(start) | Bound::Excluded(start)) = from else { return None };
+    // Shorter keys have no prefix of this length, nor have all keys behind them.
+    let prefix = start.get(..*len);
+    let ends_in = |prefix: &[u8]| match to {
+        Bound::Included(end) => end.starts_with(prefix),
+        Bound::Excluded(end) => end.starts_with(prefix) || is_successor(prefix, end),
+        // Nothing is behind it.
+        Bound::Unbounded => prefix.iter().all(|byte| *byte == 0xff),
+    };
+    match order {
+        KeyOrder::Bytewise => prefix.filter(|prefix| ends_in(prefix)).map(|prefix| (prefix, start)),
+        // Here the next prefix comes first.
+        KeyOrder::ReverseBytewise => {
+            let (Bound::Included(end) | Bound::Excluded(end)) = to else { return None };
+            let prefix = end.get(..*len)?;
+            let starts_in = start.starts_with(prefix)
+                || matches!(from, Bound::Excluded(start) if is_successor(prefix, start));
+            starts_in.then_some((prefix, start))
+        }
+        KeyOrder::Custom(_) => None,
+    }
+}
+
+/// Whether `key` is the smallest that is greater than all keys with this prefix.
+fn is_successor(prefix: &[u8], key: &[u8]) -> bool {
+    let Some(last) = prefix.iter().rposition(|byte| *byte != 0xff) else { return false };
+    let Some((key_last, key_front)) = key.split_last() else { return false };
+    key_front == &prefix[..last] && *key_last == prefix[last] + 1
 }
 
 /// Rules nothing out by a filter that is not in memory, if nothing is to be read.

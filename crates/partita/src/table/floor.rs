@@ -18,7 +18,7 @@ use super::reader::InIndex;
 use super::{BlockHandle, FoundEntry, ReadContext, TableReader};
 use crate::cache::Entry;
 use crate::error::Result;
-use crate::key::{InternalKey, SeqNo};
+use crate::key::{InternalKey, KeyOrder, SeqNo};
 
 /// An entry found next to a key.
 #[derive(Clone, Debug)]
@@ -89,7 +89,31 @@ impl TableReader {
         seqno: SeqNo,
         ctx: &mut ReadContext,
     ) -> Result<Option<Neighbor>> {
+        self.get_floor_above(bound, Bound::Unbounded, seqno, ctx)
+    }
+
+    /// The same for who has no use for keys before `limit`: no data block is read that holds only such keys.
+    ///
+    /// * Returns `None` if the floor is before `limit`.
+    pub fn get_floor_above(
+        &self,
+        bound: Bound<&[u8]>,
+        limit: Bound<&[u8]>,
+        seqno: SeqNo,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<Neighbor>> {
         let Some(seqno) = self.stored_seqno(seqno) else { return Ok(None) };
+        let found = self.find_floor(bound, limit, seqno, ctx)?;
+        Ok(found.filter(|found| !is_before(&self.order, &found.user_key, limit)))
+    }
+
+    fn find_floor(
+        &self,
+        bound: Bound<&[u8]>,
+        limit: Bound<&[u8]>,
+        seqno: SeqNo,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<Neighbor>> {
         let mut first = None;
         if let Some((user_key, packed)) = floor_target(bound) {
             let pin = &mut Pin::default();
@@ -102,7 +126,7 @@ impl TableReader {
                 }
             }
         }
-        self.get_floor_by_walking(bound, seqno, first, ctx)
+        self.get_floor_by_walking((limit, bound), seqno, first, ctx)
     }
 
     /// The newest visible entry of the smallest user key that has one, among those not before `bound`.
@@ -115,7 +139,31 @@ impl TableReader {
         seqno: SeqNo,
         ctx: &mut ReadContext,
     ) -> Result<Option<Neighbor>> {
+        self.get_ceil_below(bound, Bound::Unbounded, seqno, ctx)
+    }
+
+    /// The same for who has no use for keys behind `limit`: no data block is read that holds only such keys.
+    ///
+    /// * Returns `None` if the ceiling is behind `limit`.
+    pub fn get_ceil_below(
+        &self,
+        bound: Bound<&[u8]>,
+        limit: Bound<&[u8]>,
+        seqno: SeqNo,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<Neighbor>> {
         let Some(seqno) = self.stored_seqno(seqno) else { return Ok(None) };
+        let found = self.find_ceil(bound, limit, seqno, ctx)?;
+        Ok(found.filter(|found| !is_behind(&self.order, &found.user_key, limit)))
+    }
+
+    fn find_ceil(
+        &self,
+        bound: Bound<&[u8]>,
+        limit: Bound<&[u8]>,
+        seqno: SeqNo,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<Neighbor>> {
         let target = ceil_target(bound, seqno);
         let mut first = None;
         if let Some((user_key, packed)) = target {
@@ -143,6 +191,10 @@ impl TableReader {
                 if found.is_some() {
                     return Ok(found);
                 }
+            }
+            // No key of the next block is before the separator.
+            if cursor.separator().is_some_and(|key| is_behind(&self.order, key, limit)) {
+                break;
             }
             cursor.next(self, ctx)?;
         }
@@ -196,11 +248,12 @@ impl TableReader {
 
     /// From block to block toward the start, for floors that one block does not decide.
     ///
+    /// * `range`: from the limit to the bound.
     /// * `first`: a block that was asked already, and its answer.
     #[cold]
     fn get_floor_by_walking(
         &self,
-        bound: Bound<&[u8]>,
+        (limit, bound): (Bound<&[u8]>, Bound<&[u8]>),
         seqno: SeqNo,
         mut first: Option<(BlockHandle, Option<Floor>)>,
         ctx: &mut ReadContext,
@@ -215,6 +268,11 @@ impl TableReader {
         }
         let mut best: Option<Neighbor> = None;
         while let Some(value) = cursor.entry() {
+            // No key of the block is behind its separator.
+            let is_over = cursor.separator().is_some_and(|key| is_before(&self.order, key, limit));
+            if is_over && best.is_none() {
+                break;
+            }
             let handle = value.handle;
             let found = match first.take() {
                 Some((at, found)) if at == handle => found,
@@ -289,5 +347,23 @@ impl TableReader {
             Some(global) if seqno < global => None,
             Some(_) => Some(SeqNo::MAX),
         }
+    }
+}
+
+/// Whether `user_key` is before all keys that `limit` lets through.
+fn is_before(order: &KeyOrder, user_key: &[u8], limit: Bound<&[u8]>) -> bool {
+    match limit {
+        Bound::Unbounded => false,
+        Bound::Included(limit) => order.compare(user_key, limit).is_lt(),
+        Bound::Excluded(limit) => order.compare(user_key, limit).is_le(),
+    }
+}
+
+/// Whether `user_key` is behind all keys that `limit` lets through.
+fn is_behind(order: &KeyOrder, user_key: &[u8], limit: Bound<&[u8]>) -> bool {
+    match limit {
+        Bound::Unbounded => false,
+        Bound::Included(limit) => order.compare(user_key, limit).is_gt(),
+        Bound::Excluded(limit) => order.compare(user_key, limit).is_ge(),
     }
 }

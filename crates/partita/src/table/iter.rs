@@ -48,6 +48,16 @@ impl TableIter {
         self.ctx.pass_cache_by = true;
     }
 
+    /// Sets the most bytes that are read ahead at once; 0 reads nothing ahead. What was read ahead is forgotten.
+    pub fn set_readahead(&mut self, bytes_max: usize) {
+        self.ahead = Readahead::new(bytes_max);
+    }
+
+    /// Leaves the table: the walk stands nowhere.
+    pub(crate) fn leave(&mut self) {
+        self.data.reset();
+    }
+
     /// What the walk cost so far.
     pub fn context(&self) -> &ReadContext {
         &self.ctx

@@ -12,7 +12,7 @@
 //! (`fetch.rs`) and enters it. A lookup whose pieces are cached takes no lock, allocates nothing, writes no memory that
 //! threads share, and copies no block.
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -359,6 +359,19 @@ impl TableReader {
     pub fn prefix_may_match(&self, user_key: &[u8], ctx: &mut ReadContext) -> Result<bool> {
         let target = InternalKey::for_seek(user_key, SeqNo::MAX);
         self.filter.prefix_may_match(self.filter_source(), target, ctx)
+    }
+
+    /// Whether the table may hold a key of a range, as far as the filter knows.
+    ///
+    /// * False only if it certainly holds none. The filter knows of ranges whose keys all have one prefix, as its
+    ///   extractor takes the first bytes of keys: the range must start at a key, and end at one that has the same prefix
+    ///   or is the first behind it. Of other ranges, and in a caller's order, it rules nothing out.
+    pub fn range_may_match(
+        &self,
+        range: (Bound<&[u8]>, Bound<&[u8]>),
+        ctx: &mut ReadContext,
+    ) -> Result<bool> {
+        self.filter.range_may_match(self.filter_source(), range, ctx)
     }
 
     /// All entries of a user key that are visible at the lookup's sequence number, newest first, after the filter was

@@ -1,4 +1,4 @@
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use super::FileNumber;
@@ -103,6 +103,31 @@ impl Level {
             relation.then_with(|| packed.cmp(&file.largest_packed())).is_lt()
         };
         tied.start + self.files[tied].partition_point(before)
+    }
+
+    /// Of a sorted level: the last table that does not start behind `bound`.
+    pub(crate) fn last_up_to(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> Option<usize> {
+        let at = match bound {
+            Bound::Included(user_key) => self.locate(order, user_key, 0),
+            Bound::Excluded(user_key) => self.locate(order, user_key, u64::MAX),
+            Bound::Unbounded => self.files.len(),
+        };
+        let starts_inside = self.files.get(at).is_some_and(|file| match bound {
+            Bound::Included(user_key) => !file.starts_behind(order, user_key),
+            Bound::Excluded(user_key) => order.compare(file.smallest_user_key(), user_key).is_lt(),
+            Bound::Unbounded => true,
+        });
+        if starts_inside { Some(at) } else { at.checked_sub(1) }
+    }
+
+    /// Of a sorted level: the first table that does not end before `bound`.
+    pub(crate) fn first_from(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> Option<usize> {
+        let at = match bound {
+            Bound::Included(user_key) => self.locate(order, user_key, u64::MAX),
+            Bound::Excluded(user_key) => self.locate(order, user_key, 0),
+            Bound::Unbounded => 0,
+        };
+        Some(at).filter(|at| *at < self.files.len())
     }
 
     /// Whether table `at` certainly starts behind the key of this word.
