@@ -19,7 +19,6 @@ use crate::table::ReadContext;
 use crate::version::TableFile;
 
 /// A walk over one source.
-#[expect(clippy::large_enum_variant, reason = "tables are most of them")]
 pub(super) enum Source {
     MemTable(MemTableIter),
     Table(FileIter),
