@@ -84,8 +84,8 @@ impl Scan {
         };
         let (from, to) = (key("--from", &self.from)?, key("--to", &self.to)?);
         let (db, family) = self.target.open_to_read()?;
-        let mut options = IterOptions::default();
-        options.bounds = Bounds::half_open(from.as_deref(), to.as_deref());
+        let bounds = Bounds::half_open(from.as_deref(), to.as_deref());
+        let options = IterOptions { bounds, ..IterOptions::default() };
         db.iter_cf(&family, options)
     }
 
