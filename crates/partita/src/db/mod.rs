@@ -48,6 +48,8 @@ mod model_tests;
 mod multi_get;
 mod open;
 mod open_write;
+#[cfg(test)]
+mod prefix_tests;
 mod pressure;
 mod read;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What reads cost, and where they end.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::*;
@@ -163,4 +164,149 @@ fn a_multi_get_reads_each_block_once() {
     // 2000 values of 100 bytes in blocks of 4 KiB.
     assert!((50..60).contains(&ctx.blocks_read[BlockRole::Data]), "{ctx:?}");
     assert!(ctx.blocks_read_total() < 80, "{ctx:?}");
+}
+
+/// Entries of ledgers, as bookies keep them: each run has the next stretch of every ledger.
+fn entry(ledger: u64, number: u64) -> Vec<u8> {
+    [ledger, number].map(u64::to_be_bytes).concat()
+}
+
+#[test]
+fn a_floor_reads_one_data_block_where_runs_hold_different_stretches() {
+    let fs = MemoryFileSystem::new();
+    let db = create(&fs, ColumnFamilyOptions::default());
+    // Ten runs of 2000 keys each, one behind the other, and under them one that is spread over all.
+    for number in (0..20_000).step_by(10) {
+        db.put(&entry(7, number), &[7; 50]).unwrap();
+    }
+    db.flush().unwrap();
+    for run in 0..10 {
+        for number in 0..2000 {
+            db.put(&entry(7, 2000 * run + number), &[8; 50]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    let family = db.default_family();
+    let read = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    let mut ctx = ReadContext::default();
+    for at in 0..200 {
+        let bound = entry(7, 97 * at + 3);
+        // The key itself is in a newer run than the spread one, which is not asked any more.
+        let range = (Bound::Unbounded, Bound::Included(&bound[..]));
+        let found = db.get_floor_with(&family, range, &read, &mut ctx).unwrap().unwrap();
+        assert_eq!((&*found.key, &*found.value), (&bound[..], &[8; 50][..]));
+        let range = (Bound::Included(&bound[..]), Bound::Unbounded);
+        let found = db.get_ceil_with(&family, range, &read, &mut ctx).unwrap().unwrap();
+        assert_eq!(&*found.key, &bound[..]);
+    }
+    let blocks = ctx.blocks_read[BlockRole::Data];
+    assert!((400..=404).contains(&blocks), "{blocks} blocks for 400 floors and ceilings");
+    // The last key of all: eleven runs end before it, ten of them before what the newest has.
+    let mut ctx = ReadContext::default();
+    let range = (Bound::Unbounded, Bound::Unbounded);
+    let found = db.get_floor_with(&family, range, &read, &mut ctx).unwrap().unwrap();
+    assert_eq!(&*found.key, entry(7, 19_999));
+    assert_eq!(ctx.blocks_read[BlockRole::Data], 1);
+    // Between two stretches the spread run must be asked, too; the others end before.
+    let mut ctx = ReadContext::default();
+    let bound = entry(7, 4000);
+    let range = (Bound::Unbounded, Bound::Excluded(&bound[..]));
+    let found = db.get_floor_with(&family, range, &read, &mut ctx).unwrap().unwrap();
+    assert_eq!(&*found.key, entry(7, 3999));
+    assert_eq!(ctx.blocks_read[BlockRole::Data], 2);
+}
+
+#[test]
+fn nothing_is_read_before_the_limit_of_a_floor() {
+    let fs = MemoryFileSystem::new();
+    let db = create(&fs, ColumnFamilyOptions::default());
+    for ledger in 0..100 {
+        for number in 0..40 {
+            db.put(&entry(2 * ledger, number), &[7; 100]).unwrap();
+        }
+    }
+    db.flush().unwrap();
+    let family = db.default_family();
+    let read = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    let mut ctx = ReadContext::default();
+    for ledger in 0..100 {
+        let (from, to) = (entry(2 * ledger + 1, 0), entry(2 * ledger + 1, u64::MAX));
+        let range = (Bound::Included(&from[..]), Bound::Included(&to[..]));
+        assert!(db.get_floor_with(&family, range, &read, &mut ctx).unwrap().is_none());
+        assert!(db.get_ceil_with(&family, range, &read, &mut ctx).unwrap().is_none());
+    }
+    // Ledger and bound are in one block, as a rule.
+    let blocks = ctx.blocks_read[BlockRole::Data];
+    assert!(blocks <= 210, "{blocks} blocks");
+}
+
+#[test]
+fn floors_pass_many_deleted_keys_in_one_walk() {
+    let fs = MemoryFileSystem::new();
+    let db = create(&fs, ColumnFamilyOptions::default());
+    db.put(&key(0), b"first").unwrap();
+    for number in 1..5000 {
+        db.put(&key(number), &[7; 20]).unwrap();
+    }
+    db.flush().unwrap();
+    for number in 1..2000 {
+        db.delete(&key(number)).unwrap();
+    }
+    db.delete_range(&key(2000), &key(4999)).unwrap();
+    let family = db.default_family();
+    for is_flushed in [false, true] {
+        let mut ctx = ReadContext::default();
+        let last = key(4998);
+        let range = (Bound::Unbounded, Bound::Included(&last[..]));
+        let found = db.get_floor_with(&family, range, &ReadOptions::default(), &mut ctx).unwrap();
+        assert_eq!(found.unwrap().value, b"first");
+        // The range is jumped over; the deletions are passed one by one, and counted.
+        assert!((1999..2100).contains(&ctx.tombstones_skipped), "{ctx:?}");
+        let first = key(1);
+        let range = (Bound::Included(&first[..]), Bound::Unbounded);
+        let found = db.get_ceil_with(&family, range, &ReadOptions::default(), &mut ctx).unwrap();
+        assert_eq!(*found.unwrap().key, key(4999));
+        if !is_flushed {
+            db.flush().unwrap();
+        }
+    }
+    let mut iter = db
+        .iter_cf(&family, IterOptions { skipped_max: Some(1000), ..IterOptions::default() })
+        .unwrap();
+    iter.seek(&key(0)).unwrap();
+    assert_eq!(iter.key(), key(0));
+    assert_eq!(iter.next().unwrap_err().kind(), ErrorKind::Incomplete);
+    assert!(!iter.is_valid());
+    assert!(iter.context().entries_skipped >= 1000);
+    iter.seek_to_last().unwrap();
+    assert_eq!(iter.key(), key(4999));
+    assert_eq!(iter.prev().unwrap_err().kind(), ErrorKind::Incomplete);
+}
+
+/// rocksdb#3634, #3959: a walk over a memtable looked at every range tombstone in it when it was made.
+#[test]
+fn making_a_walk_over_many_range_tombstones_costs_the_same_as_over_few() {
+    for overlap in [false, true] {
+        let fs = MemoryFileSystem::new();
+        let db = create(&fs, ColumnFamilyOptions::default());
+        for number in 0..10_000 {
+            let end = if overlap { 20_000 - number } else { number + 1 };
+            db.delete_range(&key(number), &key(end)).unwrap();
+        }
+        db.put(&key(5), b"1").unwrap();
+        let mut iter = db.iter().unwrap();
+        let view = db.default_family().0.view.load_full();
+        let sets = view.memtable.range_tombstone_sets();
+        for _ in 0..100 {
+            iter = db.iter().unwrap();
+            // The same sets are shared by all, however many tombstones are in them.
+            let again = view.memtable.range_tombstone_sets();
+            assert!(sets.len() <= 15 && sets.len() == again.len());
+            assert!(sets.iter().zip(&again).all(|(a, b)| Arc::ptr_eq(a, b)));
+        }
+        iter.seek_to_first().unwrap();
+        assert_eq!(iter.key(), key(5));
+        iter.next().unwrap();
+        assert!(!iter.is_valid());
+    }
 }
