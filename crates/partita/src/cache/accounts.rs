@@ -217,6 +217,11 @@ impl Accounts {
         }
     }
 
+    /// Bytes that are reserved.
+    pub(super) fn reserved(&self, account: Account) -> usize {
+        at_least_zero(self.shared[account.index()].reserved.load(Ordering::Relaxed))
+    }
+
     /// All counters.
     pub(super) fn stats(&self, budget: usize) -> CacheStats {
         let stripes = || self.stripes.iter().filter_map(OnceLock::get).map(|stripe| &**stripe);

@@ -1,7 +1,8 @@
 //! The heart of a cache: budget, books and shards; how entries enter and leave.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::accounts::Accounts;
 use super::entry::{CacheObject, Held};
@@ -19,6 +20,7 @@ pub(super) struct Core {
     pub(super) accounts: Arc<Accounts>,
     pub(super) shards: Box<[Mutex<Shard>]>,
     pub(super) hands: Hands,
+    pub(super) companion: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A shard for each so many bytes of the budget, so that a small cache's queues are not torn into pieces.
@@ -40,6 +42,7 @@ impl Core {
             accounts: Arc::new(Accounts::new()),
             shards: (0..shards).map(|number| Mutex::new(Shard::new(number))).collect(),
             hands: Hands::new(shards),
+            companion: OnceLock::new(),
         }
     }
 

@@ -101,6 +101,7 @@ pub use slots::Slots;
 pub use stats::{CacheStats, RoleStats};
 
 use self::core::Core;
+use self::role::Account;
 
 /// What happens when pinned and reserved memory alone reaches the budget.
 ///
@@ -195,6 +196,20 @@ impl Cache {
     pub fn try_reserve(&self, role: Role, bytes: usize) -> Option<Reservation> {
         let mut reservation = self.reserve(role, 0);
         reservation.try_grow(bytes).then_some(reservation)
+    }
+
+    /// Bytes that are reserved for a role at present. Cheap.
+    pub fn reserved_bytes(&self, role: Role) -> usize {
+        self.core.accounts.reserved(Account::new(role, None))
+    }
+
+    /// What those who share the budget know of each other: one for each cache, made when it is first asked for, of the
+    /// type that is asked for first.
+    ///
+    /// * Returns `None` if that was another type.
+    pub(crate) fn companion<T: Default + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let companion = self.core.companion.get_or_init(|| Arc::new(T::default()));
+        Arc::clone(companion).downcast().ok()
     }
 
     /// Whether two handles share one budget.

@@ -12,5 +12,6 @@ mod stripes;
 mod survivors;
 mod targets;
 
+pub(crate) use picker::Picker;
 pub(crate) use stripes::Stripes;
-pub(crate) use survivors::{Rules, Surroundings, Survivors};
+pub(crate) use survivors::{Fates, Rules, Surroundings, Survivors};

@@ -53,9 +53,8 @@ impl DbInner {
             true => lock(&writer.logs).sync(),
             false => Ok(()),
         });
-        let views = writer.views();
-        writer.flushed.notify_all();
-        drop(views);
+        writer.tell();
+        self.sharers.remove(self);
         writer.jobs.wait(&*writer.scheduler);
         self.remove_obsolete_files();
         flushed.and(synced)

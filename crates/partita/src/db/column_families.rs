@@ -38,7 +38,7 @@ impl Db {
         let levels = filled.options.level_count();
         let order = order_named(builder, &filled.options)?;
         let family = writer.queue.exclusive(|| -> Result<ColumnFamily> {
-            writer.check()?;
+            inner.check_or_resume()?;
             let log = lock(&writer.logs).current;
             let family = inner.versions.create_family(name, order, log, levels)?;
             let state =
@@ -60,7 +60,7 @@ impl Db {
         let inner = self.inner();
         let writer = self.writer()?;
         writer.queue.exclusive(|| -> Result<()> {
-            writer.check()?;
+            inner.check_or_resume()?;
             inner.versions.drop_family(family.id())?;
             let mut families = (**inner.families.load()).clone();
             families.remove(&family.id());

@@ -13,8 +13,8 @@
 //! 2. A group's sequence numbers are published after all its entries are inserted, and before the next group begins: a
 //!    reader sees whole batches, in order.
 //! 3. A group has one log record, so that after a crash it is there whole or not at all.
-//! 4. If the record cannot be written or synced, or an entry not inserted, nothing is published, and [`Stages::fail`] sees
-//!    to it that nothing is ever again: what is on disk is not known.
+//! 4. If the record cannot be written or synced, or an entry not inserted, nothing is published, and the stages see to it
+//!    that nothing is any more: what is on disk is not known. How writing goes on: `resume.rs`.
 //! 5. Whoever leads hands on the front, also when it panics ([`Leadership`]).
 
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ pub(super) trait Stages {
     /// Called by the leader before anything else. It may change memtables and the log for new ones, and wait if
     /// `may_wait`.
     fn make_room(&self, may_wait: bool) -> Result<()>;
-    /// Writes a record of these batches.
+    /// Writes a record of these batches. After an error it refuses all writes, until the log was replaced.
     fn log(&self, record: &LogRecord<'_>) -> Result<()>;
     /// Inserts a batch. Members of a group call it at the same time.
     fn insert(&self, batch: &WriteBatch, first: SeqNo) -> Result<()>;
@@ -41,7 +41,7 @@ pub(super) trait Stages {
     fn last(&self) -> SeqNo;
     /// Shows readers everything up to here.
     fn publish(&self, last: SeqNo);
-    /// Refuses all writes from now on.
+    /// Refuses all writes from now on: an entry could not be inserted.
     fn fail(&self, error: &Error);
 }
 
@@ -191,6 +191,19 @@ impl CommitQueue {
         }
     }
 
+    /// Runs `work` as the only writer, if nobody writes and nobody waits.
+    pub(super) fn try_exclusive<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        let member = Member::new(None, CommitOptions::default());
+        let mut members = lock(&self.members);
+        if !members.is_empty() {
+            return None;
+        }
+        members.push_back(Arc::clone(&member));
+        drop(members);
+        let _leadership = Leadership { queue: self, group: vec![member] };
+        Some(work())
+    }
+
     /// Runs `work` while nobody writes.
     pub(super) fn exclusive<T>(&self, work: impl FnOnce() -> T) -> T {
         let member = Member::new(None, CommitOptions::default());
@@ -233,9 +246,6 @@ impl CommitQueue {
         stages.make_room(!leader.options.no_slowdown)?;
         leadership.gather(leader);
         let result = write_group(stages, &leadership.group);
-        if let Err(error) = &result {
-            stages.fail(error);
-        }
         leadership.tell(&result);
         result
     }
@@ -270,7 +280,7 @@ fn write_group(stages: &impl Stages, group: &[Arc<Member>]) -> Result<()> {
     if count == 0 {
         return Ok(());
     }
-    insert_group(stages, group, first)?;
+    insert_group(stages, group, first).inspect_err(|error| stages.fail(error))?;
     stages.publish(end);
     Ok(())
 }
@@ -398,6 +408,7 @@ mod tests {
 
         fn log(&self, record: &LogRecord<'_>) -> Result<()> {
             if let Some(error) = lock(&self.broken).take() {
+                *lock(&self.failed) = Some(error.to_string());
                 return Err(error);
             }
             lock(&self.records).push((record.first.get(), record.count, record.sync));

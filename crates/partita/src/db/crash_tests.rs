@@ -128,10 +128,11 @@ fn after_a_failed_sync_writes_are_refused_with_the_cause_and_reads_go_on() {
     let fs = FaultFileSystem::new(Arc::new(disk.clone()));
     let db = open(&fs).unwrap();
     db.write(batch(&db, 1).unwrap(), &WriteOptions::SYNC).unwrap();
-    fs.fail_nth(CallKind::Sync, fs.calls_of(CallKind::Sync), IoKind::Other);
+    fs.set_rule(|call| {
+        (call.kind == CallKind::Sync).then_some(crate::io::Fault::Error(IoKind::Other))
+    });
     let error = db.write(batch(&db, 2).unwrap(), &WriteOptions::SYNC).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
-    fs.clear_rule();
     for refused in
         [db.put(b"k", b"v"), db.flush(), db.create_family("x", FamilyConfig::default()).map(drop)]
     {
@@ -140,6 +141,7 @@ fn after_a_failed_sync_writes_are_refused_with_the_cause_and_reads_go_on() {
         assert!(refused.to_string().contains(error.message()), "{refused}");
     }
     assert_eq!(found(&db, "reads go on"), 1);
+    assert_eq!(db.background_error().unwrap().work, BackgroundWork::Log);
     assert!(db.close().is_err());
     drop(db);
     let db = open(&disk.after_crash(Unsynced::Lost)).unwrap();

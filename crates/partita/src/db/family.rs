@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+use super::progress::FlushProgress;
 use super::read_view::ReadView;
 use crate::key::KeyOrder;
 use crate::merge::{CompactionFilter, MergeOperator};
@@ -35,6 +36,8 @@ pub(super) struct FamilyState {
     /// Whether it stands in for one that is not known.
     pub(super) operator_is_missing: bool,
     pub(super) tables: TableCache,
+    /// The flush that is under way.
+    pub(super) flushing: FlushProgress,
     /// Readers take the pointer without a lock; it is replaced under the database's lock.
     pub(super) view: ArcSwap<ReadView>,
 }

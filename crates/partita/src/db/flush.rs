@@ -7,14 +7,21 @@
 //!   logs that nothing needs any more, and files that no version names          removed
 //! ```
 //!
-//! One job flushes at a time, so that a family's tables enter level 0 in the order of its memtables.
+//! 1. One job flushes at a time, so that a family's tables enter level 0 in the order of its memtables.
+//! 2. A family is due when it has as many frozen memtables as are to be merged (`min_write_buffer_number_to_merge`), when no
+//!    more may be frozen, or when somebody wants it: a caller, the limit of the logs, the limit of memory.
+//! 3. The family is next whose frozen memtables keep the oldest log.
+//! 4. With `atomic_flush` memtables of all families are frozen at one moment, and what is frozen enters the manifest
+//!    together, in edits that count together or not at all.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use super::level0::{Origin, write_level0};
+use super::family::FamilyState;
+use super::level0::{Origin, Output, write_level0};
 use super::writer::Flushing;
-use super::{ColumnFamily, Db, DbInner};
+use super::{BackgroundWork, ColumnFamily, Db, DbInner};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::Priority;
 use crate::memtable::MemTable;
@@ -46,9 +53,76 @@ impl Db {
         self.inner().flush_families(&self.families())
     }
 
-    /// The same for one column family.
+    /// The same for one column family; with `atomic_flush`, for all.
     pub fn flush_cf(&self, family: &ColumnFamily) -> Result<()> {
         self.inner().flush_families(std::slice::from_ref(family))
+    }
+}
+
+/// Memtables that are flushed together: of one family, or of several whose tables enter the manifest together.
+pub(super) struct FlushSet(Vec<(ColumnFamily, Vec<Arc<MemTable>>)>);
+
+impl FlushSet {
+    /// What is frozen. The caller holds the lock of the views, or nothing can be frozen meanwhile.
+    pub(super) fn frozen<'f>(families: impl IntoIterator<Item = &'f ColumnFamily>) -> Self {
+        let frozen = |family: &ColumnFamily| family.0.view.load().frozen.to_vec();
+        let families = families.into_iter().map(|family| (family.clone(), frozen(family)));
+        Self(families.filter(|(_, memtables)| !memtables.is_empty()).collect())
+    }
+
+    /// All that is in memory. Nobody may write meanwhile.
+    pub(super) fn everything(families: &[ColumnFamily]) -> Self {
+        let filled = |family: &ColumnFamily| {
+            let view = family.0.view.load();
+            view.memtables().filter(|memtable| !memtable.is_empty()).cloned().collect()
+        };
+        Self(families.iter().map(|family| (family.clone(), filled(family))).collect())
+    }
+
+    /// The same, family by family.
+    pub(super) fn one_by_one(self) -> impl Iterator<Item = Self> {
+        self.0.into_iter().map(|part| Self(vec![part]))
+    }
+
+    fn has(&self, family: &ColumnFamily) -> bool {
+        self.0.iter().any(|(other, _)| other.id() == family.id())
+    }
+
+    fn has_dropped(&self) -> bool {
+        self.0.iter().any(|(family, _)| family.0.family.is_dropped())
+    }
+
+    /// The edits that put the tables in the place of the memtables.
+    ///
+    /// * `log_of`: from which log on a family needs them; `all_log`: from which on they are needed by anybody.
+    pub(super) fn edits(
+        &self,
+        outputs: &[Option<Output>],
+        log_of: impl Fn(&ColumnFamily, &[Arc<MemTable>]) -> FileNumber,
+        all_log: FileNumber,
+    ) -> Vec<VersionEdit> {
+        let edit = |((family, memtables), output): (&(ColumnFamily, Vec<_>), &Option<Output>)| {
+            let file = output.iter().map(|output| NewFile { level: 0, file: output.file.clone() });
+            VersionEdit {
+                family: family.id(),
+                log_number: Some(log_of(family, memtables)),
+                new_files: file.collect(),
+                ..VersionEdit::default()
+            }
+        };
+        let mut edits: Vec<VersionEdit> = self.0.iter().zip(outputs).map(edit).collect();
+        if let Some(first) = edits.first_mut() {
+            first.min_log_number_to_keep = Some(all_log);
+        }
+        edits
+    }
+}
+
+impl FamilyState {
+    /// How many frozen memtables make one table, unless somebody wants them sooner.
+    fn merged_memtables(&self) -> usize {
+        let most = self.options.max_write_buffer_number.saturating_sub(1).max(1);
+        usize::try_from(self.options.min_write_buffer_number_to_merge.min(most)).unwrap_or(1)
     }
 }
 
@@ -57,24 +131,23 @@ impl DbInner {
     pub(super) fn flush_families(self: &Arc<Self>, families: &[ColumnFamily]) -> Result<()> {
         let writer = self.writing()?;
         let frozen = writer.queue.exclusive(|| -> Result<_> {
-            writer.check()?;
+            self.check_or_resume()?;
             let ids: BTreeSet<u32> = families
                 .iter()
                 .filter(|family| !family.0.view.load().memtable.is_empty())
                 .map(ColumnFamily::id)
                 .collect();
             if !ids.is_empty() {
-                self.freeze(&ids)?;
+                self.freeze(&ids, &ids)?;
             }
-            let frozen = |family: &ColumnFamily| family.0.view.load().frozen.to_vec();
-            Ok(families.iter().map(|family| (family.clone(), frozen(family))).collect::<Vec<_>>())
+            writer.views().wanted.extend(families.iter().map(ColumnFamily::id));
+            Ok(FlushSet::frozen(families))
         })?;
         let is_flushed = |(family, memtables): &(ColumnFamily, Vec<Arc<MemTable>>)| {
             let view = family.0.view.load();
-            let waits = |memtable| view.frozen.iter().any(|other| Arc::ptr_eq(other, memtable));
-            family.0.family.is_dropped() || !memtables.iter().any(waits)
+            family.0.family.is_dropped() || !view.frozen.iter().any(|it| contains(memtables, it))
         };
-        self.wait_for_flushes(|| frozen.iter().all(is_flushed))
+        self.wait_for_flushes(|| frozen.0.iter().all(is_flushed))
     }
 
     /// Waits for flushes until `is_done`, which is asked under the lock of the views.
@@ -98,10 +171,10 @@ impl DbInner {
         Ok(())
     }
 
-    /// Has what is frozen flushed some time, if no job is under way that will.
+    /// Has what is due flushed some time, if no job is under way that will.
     pub(super) fn schedule_flush(&self, views: &mut Flushing) -> Result<()> {
         let writer = self.writing()?;
-        if views.scheduled || self.next_to_flush().is_none() {
+        if views.scheduled || self.next_due(views).is_none() {
             return Ok(());
         }
         let Some(db) = self.this.upgrade() else { return Ok(()) };
@@ -119,74 +192,103 @@ impl DbInner {
         Ok(())
     }
 
-    fn next_to_flush(&self) -> Option<ColumnFamily> {
+    /// Of the families that are due, the one whose frozen memtables keep the oldest log.
+    fn next_due(&self, views: &Flushing) -> Option<ColumnFamily> {
         let families = self.families.load();
-        families.values().find(|family| !family.0.view.load().frozen.is_empty()).cloned()
+        let is_due = |family: &&ColumnFamily| {
+            let frozen = family.0.view.load().frozen.len();
+            let is_wanted = views.wanted.contains(&family.id());
+            let is_enough = frozen >= family.0.merged_memtables() || !family.0.has_room_to_freeze();
+            frozen > 0 && (is_wanted || is_enough)
+        };
+        let oldest = |family: &&ColumnFamily| {
+            family.0.view.load().frozen.last().map(|memtable| memtable.oldest_log())
+        };
+        families.values().filter(is_due).min_by_key(oldest).cloned()
     }
 
-    /// The job: flushes families until none has frozen memtables.
+    /// Takes what is flushed next.
+    fn take_due(&self, views: &mut Flushing) -> Option<FlushSet> {
+        let due = self.next_due(views)?;
+        let set = match self.options.atomic_flush {
+            true => FlushSet::frozen(self.families.load().values()),
+            false => FlushSet::frozen([&due]),
+        };
+        for (family, _) in &set.0 {
+            views.wanted.remove(&family.id());
+        }
+        Some(set)
+    }
+
+    /// The job: flushes until nothing is due.
     fn flush_all(&self) {
         let Ok(writer) = self.writing() else { return };
         let _ended = JobEnd(self);
-        while let (false, Some(family)) = (writer.jobs.is_closing(), self.next_to_flush()) {
-            match self.flush_family(&family) {
+        while !writer.jobs.is_closing() {
+            let Some(set) = self.take_due(&mut writer.views()) else { return };
+            match self.flush_set(&set) {
                 Ok(()) => {}
-                // It was dropped meanwhile: nobody wants its tables.
-                Err(_) if family.0.family.is_dropped() => {}
+                // One was dropped meanwhile: nobody wants its tables. The others come again.
+                Err(_) if set.has_dropped() => {}
                 Err(error) => {
-                    writer.failure.set(&error);
+                    writer.failure.set(BackgroundWork::Flush, &error, self.options.paranoid_checks);
                     return;
                 }
             }
-            let _views = writer.views();
-            writer.flushed.notify_all();
+            writer.tell();
         }
     }
 
-    /// Writes the frozen memtables of a family into a table. Only one thread does this at a time.
-    pub(super) fn flush_family(&self, family: &ColumnFamily) -> Result<()> {
+    /// Writes memtables into tables, and has readers change over. Only one thread does this at a time.
+    pub(super) fn flush_set(&self, set: &FlushSet) -> Result<()> {
         let writer = self.writing()?;
-        let state = &family.0;
-        let memtables = state.view.load().frozen.to_vec();
+        let outputs = self.write_tables(set)?;
+        let families = self.families.load_full();
+        let others = families.values().filter(|family| !set.has(family));
+        let others = others.map(|family| family.0.oldest_log_needed());
+        let own = set.0.iter().map(|(family, memtables)| log_needed_without(family, memtables));
+        let all_log = own.chain(others).min().unwrap_or_default();
+        let edits = set.edits(&outputs, log_needed_without, all_log);
+        let flushed: Vec<(&ColumnFamily, &[Arc<MemTable>])> =
+            set.0.iter().map(|(family, memtables)| (family, &memtables[..])).collect();
+        self.install_flushed(edits, &flushed)?;
+        drop(outputs);
+        let obsolete = lock(&writer.logs).take_older_than(all_log);
+        self.remove_logs(&obsolete);
+        self.remove_obsolete_files();
+        for (family, _) in &set.0 {
+            self.pressure_changed(&family.0);
+        }
+        self.tell_sharers();
+        Ok(())
+    }
+
+    /// A table for each family of the set, in its order; `None` where nothing is left.
+    pub(super) fn write_tables(&self, set: &FlushSet) -> Result<Vec<Option<Output>>> {
+        let writer = self.writing()?;
         let origin = Origin {
             session: &writer.session,
             unix_seconds: writer.clock.unix_micros() / 1_000_000,
         };
-        let output = write_level0(self, state, &memtables, &origin)?;
-        let (family_log, all_log) = self.logs_needed_without(family, &memtables);
-        let edit = VersionEdit {
-            family: family.id(),
-            log_number: Some(family_log),
-            min_log_number_to_keep: Some(all_log),
-            new_files: output
-                .iter()
-                .map(|output| NewFile { level: 0, file: output.file.clone() })
-                .collect(),
-            ..VersionEdit::default()
+        let write = |(family, memtables): &(ColumnFamily, Vec<Arc<MemTable>>)| {
+            if memtables.is_empty() {
+                return Ok(None);
+            }
+            let progress = &family.0.flushing;
+            progress.begin(memtables);
+            let written = write_level0(self, &family.0, memtables, &origin);
+            progress.memtables.store(0, Ordering::Release);
+            written
         };
-        self.install_flushed(vec![edit], &[(family, &memtables)])?;
-        drop(output);
-        self.pressure_changed(state);
-        let obsolete = lock(&writer.logs).take_older_than(all_log);
-        self.remove_logs(&obsolete);
-        self.remove_obsolete_files();
-        Ok(())
+        set.0.iter().map(write).collect()
     }
+}
 
-    /// The logs that are needed once these memtables are in a table: from which on by the family, from which on by all.
-    fn logs_needed_without(
-        &self,
-        family: &ColumnFamily,
-        flushed: &[Arc<MemTable>],
-    ) -> (FileNumber, FileNumber) {
-        let view = family.0.view.load();
-        let left = view.memtables().filter(|memtable| !contains(flushed, memtable));
-        let own = left.last().map_or(0, |memtable| memtable.oldest_log()).into();
-        let families = self.families.load();
-        let others = families.values().filter(|other| other.id() != family.id());
-        let others = others.map(|other| other.0.oldest_log_needed()).min();
-        (own, others.map_or(own, |others| others.min(own)))
-    }
+/// From which log on a family needs them once these memtables are in a table.
+fn log_needed_without(family: &ColumnFamily, flushed: &[Arc<MemTable>]) -> FileNumber {
+    let view = family.0.view.load();
+    let left = view.memtables().filter(|memtable| !contains(flushed, memtable));
+    left.last().map_or(0, |memtable| memtable.oldest_log()).into()
 }
 
 fn contains(memtables: &[Arc<MemTable>], memtable: &Arc<MemTable>) -> bool {
@@ -200,11 +302,12 @@ impl Drop for JobEnd<'_> {
     fn drop(&mut self) {
         let Ok(writer) = self.0.writing() else { return };
         if std::thread::panicking() {
-            writer.failure.set(&Error::new(ErrorKind::Aborted, "a flush panicked"));
+            let error = Error::new(ErrorKind::Aborted, "a flush panicked");
+            writer.failure.set(BackgroundWork::Flush, &error, self.0.options.paranoid_checks);
         }
         let mut views = writer.views();
         views.scheduled = false;
-        writer.flushed.notify_all();
+        writer.tell_with(&mut views);
         // What was frozen after the job's last look. After a failure nobody is to try again.
         if writer.check().is_ok() {
             let _ = self.0.schedule_flush(&mut views);

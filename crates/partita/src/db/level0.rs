@@ -1,18 +1,23 @@
 //! From memtables to a table of level 0.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::DbInner;
 use super::family::FamilyState;
-use crate::compaction::{Rules, Stripes, Surroundings, Survivors};
-use crate::error::Result;
+use super::progress::FlushProgress;
+use crate::compaction::{Fates, Rules, Stripes, Surroundings, Survivors};
+use crate::error::{Error, Result};
 use crate::filter::FilterLevel;
-use crate::iter::{InternalIterator as _, MergingIterator, RangeTombstones};
+use crate::iter::{InternalIterator, MergingIterator, RangeTombstones};
 use crate::key::SeqNo;
 use crate::memtable::MemTable;
 use crate::merge::MergeOperator;
 use crate::table::{TableBuilder, TableContext, TableSummary};
 use crate::version::{FileMeta, FileName, PendingOutput, unique_id};
+
+/// Entries after which the progress of a flush is told.
+const PROGRESS_ENTRIES: u64 = 1024;
 
 /// A table that no version names yet.
 pub(super) struct Output {
@@ -88,15 +93,18 @@ fn write_table(
         filter: None,
         level: 0,
     });
-    let sources = memtables.iter().map(MemTable::iter).collect();
-    let mut entries = MergingIterator::new(sources, order.clone());
-    let mut emit = |key: &[u8], value: &[u8]| builder.add(key, value);
-    entries.seek_to_first()?;
-    while entries.is_valid() {
-        survivors.offer(entries.key(), entries.value(), &mut around, &mut emit)?;
-        entries.next()?;
+    let progress = &family.flushing;
+    match memtables {
+        [one] => judge_all(one.iter(), &mut survivors, &mut around, &mut builder, progress)?,
+        several => {
+            let sources = several.iter().map(MemTable::iter).collect();
+            let entries = MergingIterator::new(sources, order.clone());
+            judge_all(entries, &mut survivors, &mut around, &mut builder, progress)?;
+        }
     }
-    survivors.finish(&mut around, &mut emit)?;
+    if db.options.flush_verify_memtable_count {
+        verify_counts(memtables, survivors.fates(), builder.num_entries())?;
+    }
     for tombstone in around.0.iter() {
         builder.add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)?;
     }
@@ -105,6 +113,42 @@ fn write_table(
         return Ok(None);
     }
     builder.finish().map(Some)
+}
+
+/// Has every entry judged, and those written that are left.
+fn judge_all(
+    mut entries: impl InternalIterator,
+    survivors: &mut Survivors<'_>,
+    around: &mut Around,
+    builder: &mut TableBuilder,
+    progress: &FlushProgress,
+) -> Result<()> {
+    let mut emit = |key: &[u8], value: &[u8]| builder.add(key, value);
+    let mut done = 0_u64;
+    entries.seek_to_first()?;
+    while entries.is_valid() {
+        survivors.offer(entries.key(), entries.value(), around, &mut emit)?;
+        entries.next()?;
+        done += 1;
+        if done.is_multiple_of(PROGRESS_ENTRIES) {
+            progress.done.store(done, Ordering::Relaxed);
+        }
+    }
+    survivors.finish(around, &mut emit)
+}
+
+/// Compares what was written to memtables with what was read from them, and what was to be left with what is in the table:
+/// memory that is not what it was must not become a table in silence.
+fn verify_counts(memtables: &[Arc<MemTable>], fates: &Fates, in_table: u64) -> Result<()> {
+    let inserted: u64 = memtables.iter().map(|memtable| memtable.stats().entries).sum();
+    if fates.offered == inserted && fates.written == in_table {
+        return Ok(());
+    }
+    Err(Error::corruption(format!(
+        "flush: {inserted} entries were inserted into the memtables and {} found in them; {} of these are left, \
+         and {in_table} are in the table",
+        fates.offered, fates.written
+    )))
 }
 
 fn all_tombstones(family: &FamilyState, memtables: &[Arc<MemTable>]) -> RangeTombstones {

@@ -8,7 +8,7 @@ use super::family::FamilyState;
 use super::pressure::StallCause;
 use super::read_view::ReadView;
 use super::stall::{Waiting, must_not_wait};
-use super::{ColumnFamily, DbInner};
+use super::{BackgroundWork, ColumnFamily, DbInner};
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::key::KeyOrder;
@@ -39,7 +39,7 @@ impl FamilyState {
     }
 
     /// Whether one more memtable may be frozen.
-    fn has_room_to_freeze(&self) -> bool {
+    pub(super) fn has_room_to_freeze(&self) -> bool {
         let most = usize::try_from(self.options.max_write_buffer_number).unwrap_or(1);
         self.view.load().frozen.len() < most.saturating_sub(1).max(1)
     }
@@ -61,12 +61,14 @@ impl DbInner {
                 is_full.then_some(*id)
             }));
         }
-        full.extend(self.families_of_the_oldest_log()?);
+        let mut wanted: BTreeSet<u32> = self.families_of_the_oldest_log()?.into_iter().collect();
+        wanted.extend(self.make_memory());
+        full.extend(&wanted);
         if full.is_empty() {
             return Ok(());
         }
         self.wait_for_room(&full, may_wait)
-            .and_then(|()| self.freeze(&full))
+            .and_then(|()| self.freeze(&full, &wanted))
             .inspect_err(|_| writer.some_full.store(true, Ordering::Release))
     }
 
@@ -116,20 +118,24 @@ impl DbInner {
         self.wait_for_flushes(is_done)
     }
 
-    /// Freezes the memtables of these families, as far as there is something in them, and has them flushed. The caller
-    /// leads the commit queue. After an error of the file system nothing has changed.
-    pub(super) fn freeze(&self, ids: &BTreeSet<u32>) -> Result<()> {
+    /// Freezes the memtables of these families, as far as there is something in them, and has flushed what is due. With
+    /// `atomic_flush`, those of all families. The caller leads the commit queue.
+    ///
+    /// * `wanted`: those of them that are to be flushed however few frozen memtables they have.
+    /// * After an error of the file system nothing has changed.
+    pub(super) fn freeze(&self, ids: &BTreeSet<u32>, wanted: &BTreeSet<u32>) -> Result<()> {
         let writer = self.writing()?;
+        let together = self.options.atomic_flush;
         let families = self.families.load_full();
         let mut logs = lock(&writer.logs);
         let number = self.versions.new_file_number();
-        logs.sync().inspect_err(|error| writer.failure.set(error))?;
+        logs.sync().inspect_err(|error| self.background_failed(BackgroundWork::Log, error))?;
         let log = writer.place.begin(number)?;
         let mut next = Vec::new();
         for (id, family) in families.iter() {
             let is_empty = family.0.view.load().memtable.is_empty();
             // An empty memtable is replaced, too: it would keep logs that have nothing of its family.
-            if is_empty || ids.contains(id) {
+            if is_empty || together || ids.contains(id) {
                 let memtable = new_memtable(&self.cache, family.key_order(), number)?;
                 next.push((family, memtable, is_empty));
             }
@@ -144,6 +150,8 @@ impl DbInner {
             let version = Arc::clone(&view.version);
             family.0.view.store(Arc::new(ReadView { memtable, frozen, version }));
         }
+        views.wanted.extend(wanted);
+        self.note_crowd(writer);
         self.schedule_flush(&mut views)
     }
 }

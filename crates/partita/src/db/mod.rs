@@ -13,7 +13,8 @@
 //! | `settings.rs`, `missing_operator.rs` | with which options, and what there is to tell of them |
 //! | `writer.rs`, `commit.rs`, `write.rs`, `log.rs` | what writing needs; the way of a batch |
 //! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
-//! | `pressure.rs`, `stall.rs` | writers slowed down by what they leave behind |
+//! | `pressure.rs`, `stall.rs`, `memory.rs`, `progress.rs` | writers slowed down by what they leave behind |
+//! | `background_error.rs`, `resume.rs` | what stops writes, and how they go on |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `recover.rs`, `apply.rs` | from logs and batches to memtables |
@@ -23,6 +24,7 @@
 //! | `iterator.rs`, `source.rs`, `scope.rs`, `level_run.rs`, `file_iter.rs`, `tombstones.rs` | walks |
 
 mod apply;
+mod background_error;
 mod builder;
 mod close;
 mod column_families;
@@ -41,6 +43,7 @@ mod iterator;
 mod level0;
 mod level_run;
 mod log;
+mod memory;
 mod memtables;
 mod missing_operator;
 #[cfg(test)]
@@ -51,6 +54,7 @@ mod open_write;
 #[cfg(test)]
 mod prefix_tests;
 mod pressure;
+mod progress;
 mod read;
 #[cfg(test)]
 mod read_model_tests;
@@ -59,6 +63,9 @@ mod read_options;
 mod read_tests;
 mod read_view;
 mod recover;
+mod resume;
+#[cfg(test)]
+mod resume_tests;
 mod scope;
 mod settings;
 #[cfg(test)]
@@ -66,6 +73,8 @@ mod settings_tests;
 mod snapshot;
 mod source;
 mod stall;
+#[cfg(test)]
+mod stall_tests;
 #[cfg(test)]
 mod tests;
 mod tombstones;
@@ -75,6 +84,7 @@ mod write;
 mod write_tests;
 mod writer;
 
+pub use background_error::{BackgroundError, BackgroundWork};
 pub use builder::DbBuilder;
 pub use family::{ColumnFamily, FamilyConfig};
 pub use floor::{KeyRange, KeyValue};
@@ -96,6 +106,7 @@ use std::sync::{Arc, Weak};
 use arc_swap::ArcSwap;
 
 use close::Opened;
+use memory::Sharers;
 use snapshot::SnapshotList;
 use writer::Writer;
 
@@ -127,6 +138,8 @@ struct DbInner {
     builder: DbBuilder,
     open_tables: Arc<OpenTables>,
     snapshots: Arc<SnapshotList>,
+    /// The databases that share the cache.
+    sharers: Arc<Sharers>,
     /// `None`: opened to be read.
     writer: Option<Writer>,
     /// Itself, for background jobs.

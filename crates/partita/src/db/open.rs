@@ -16,6 +16,7 @@ use arc_swap::ArcSwap;
 use super::family::{FamilyState, default_of};
 use super::memtables::new_memtable;
 use super::missing_operator::MissingOperator;
+use super::progress::FlushProgress;
 use super::read_view::ReadView;
 use super::recover::{Recovered, Recovering, logs_from, replay};
 use super::settings::Settings;
@@ -64,6 +65,7 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
         builder: builder.clone(),
         open_tables,
         snapshots: Arc::default(),
+        sharers: Arc::default(),
         writer: None,
         this: this.clone(),
     })))
@@ -234,6 +236,7 @@ pub(super) fn family_state(
         merge_operator,
         operator_is_missing,
         tables,
+        flushing: FlushProgress::default(),
         view: ArcSwap::from_pointee(view),
     })
 }

@@ -16,18 +16,20 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use arc_swap::ArcSwap;
 
+use super::background_error::Failure;
 use super::commit::CommitQueue;
 use super::family::default_of;
 use super::identity::{new_db_id, new_session_id};
 use super::level0::{Origin, write_level0};
 use super::log::{LogPlace, Logs};
+use super::memory::Sharers;
 use super::memtables::new_memtable;
 use super::open::{Opening, Unknown, order_named, recover_logs};
 use super::read_view::ReadView;
 use super::recover::logs_from;
 use super::settings::{Settings, refuse_deeper_tables};
 use super::stall::Stall;
-use super::writer::{Failure, Flushing, Jobs, Writer};
+use super::writer::{Flushing, Jobs, Writer};
 use super::{ColumnFamily, Db, DbBuilder, DbInner};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
@@ -68,6 +70,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     mark_numbers_used(builder, &wal_dir, &versions)?;
     versions.ensure_identity(new_db_id)?;
     let writer = writer(builder, &options, wal_dir, &logs, &versions, file_lock)?;
+    let sharers = cache.companion::<Sharers>().unwrap_or_default();
     let inner = Arc::new_cyclic(|this| DbInner {
         versions,
         options,
@@ -80,6 +83,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         builder: builder.clone(),
         open_tables,
         snapshots: Arc::default(),
+        sharers,
         writer: Some(writer),
         this: this.clone(),
     });
@@ -87,6 +91,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     for family in inner.families.load().values() {
         inner.pressure_changed(&family.0);
     }
+    inner.sharers.add(&inner);
     let db = Db::new(inner);
     for name in missing {
         db.create_family(&name, builder.families.get(&name).cloned().unwrap_or_default())?;

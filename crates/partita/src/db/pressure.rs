@@ -75,7 +75,6 @@ impl Pressure {
 
     /// How far work that is left exceeds the room that is left while it is done: none while there is room for all of it,
     /// a stop when there is no room. Who writes at this pressure meets the end of both at the same moment.
-    #[cfg_attr(not(test), expect(dead_code, reason = "memtables do not press yet"))]
     pub(super) fn of_room(room: f64, work: f64) -> Self {
         if work <= 0.0 { Self::NONE } else { Self::of(1.0 - room / work) }
     }

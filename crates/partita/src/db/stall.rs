@@ -21,9 +21,11 @@ use std::time::Duration;
 
 use super::commit::StallMark;
 use super::family::FamilyState;
+use super::memory::MemorySeen;
 use super::pressure::{Debt, Pacer, Pressed, Pressure, StallCause};
 use super::writer::Writer;
-use super::{Db, DbInner};
+use super::{ColumnFamily, Db, DbInner};
+use crate::compaction::Picker;
 use crate::error::{Error, ErrorKind, Result};
 use crate::util::sync::lock;
 
@@ -95,6 +97,9 @@ pub(super) struct Stall {
     pacer: Mutex<Pacer>,
     low_pacer: Mutex<Pacer>,
     stats: Arc<Mutex<StallStats>>,
+    /// Whether there is a family of which no more memtables may be frozen.
+    pub(super) is_crowded: AtomicBool,
+    pub(super) memory: Mutex<MemorySeen>,
 }
 
 #[derive(Debug)]
@@ -197,19 +202,42 @@ impl DbInner {
         let version = family.family.current();
         let debt = Debt {
             runs: Debt::runs_of(&version, family.options.compaction_style),
-            pending_bytes: 0,
+            pending_bytes: Picker::new(&family.options).pending_bytes(&version),
         };
         let options = &family.options;
         let is_there = !family.family.is_dropped();
         let pressed = is_there.then(|| (debt.pressed(options), debt.pressed_low(options)));
         writer.stall.set(family.family.id(), pressed);
-        let _views = writer.views();
-        writer.flushed.notify_all();
+        self.note_crowd(writer);
+        writer.tell();
+    }
+
+    /// Looks whether there is a family of which no more memtables may be frozen. Called when one was, and after a flush.
+    pub(super) fn note_crowd(&self, writer: &Writer) {
+        let crowded = self.families.load().values().any(|family| !family.0.has_room_to_freeze());
+        writer.stall.is_crowded.store(crowded, Ordering::Release);
     }
 
     /// What presses on writers now.
     fn pressed(&self, writer: &Writer) -> Pressed {
-        writer.stall.by_debts()
+        let pressed = writer.stall.by_debts().or(self.memory_pressed());
+        match writer.stall.is_crowded.load(Ordering::Acquire) {
+            true => pressed.or(self.memtables_pressed()),
+            false => pressed,
+        }
+    }
+
+    fn memtables_pressed(&self) -> Pressed {
+        let families = self.families.load();
+        let crowded = families.values().filter(|family| !family.0.has_room_to_freeze());
+        let pressures = crowded.map(|ColumnFamily(family)| {
+            let view = family.view.load();
+            let size = family.options.write_buffer_size.max(1) as f64;
+            let fill = view.memtable.memory_bytes() as f64 / size;
+            let pressure = family.flushing.pressure(fill, view.frozen.len());
+            Pressed::new(pressure, StallCause::Memtables)
+        });
+        pressures.fold(Pressed::NOT, Pressed::or)
     }
 
     /// Pays for what earlier groups have written. Called by the leader of the commit queue.
@@ -218,13 +246,15 @@ impl DbInner {
     pub(super) fn pay_for_writes(&self, may_wait: bool) -> Result<()> {
         let writer = self.writing()?;
         let written = writer.stall.written.swap(0, Ordering::Relaxed);
-        let mut pressed = self.pressed(writer);
-        if pressed.pressure.is_none() {
+        if self.pressed(writer).pressure.is_none() {
             return Ok(());
         }
         lock(&writer.stall.pacer).add(written);
         let mut waiting: Option<Waiting<'_>> = None;
         loop {
+            // Before anything is looked at, so that no change is slept over.
+            let changes = writer.views().changes;
+            let mut pressed = self.pressed(writer);
             let stopped = pressed.pressure.is_stop() && self.somebody_will_end(pressed.cause)?;
             if pressed.pressure.is_stop() && !stopped {
                 pressed.pressure = Pressure::CRAWL;
@@ -241,11 +271,10 @@ impl DbInner {
             let waiting = waiting.get_or_insert_with(|| Waiting::new(writer, pressed.cause, true));
             if stopped {
                 (waiting.stopped, waiting.cause) = (true, pressed.cause);
-                self.wait_while_stopped(writer)?;
+                self.wait_for_change(writer, changes)?;
             } else {
                 self.wait_a_step(writer, left)?;
             }
-            pressed = self.pressed(writer);
         }
     }
 
@@ -255,33 +284,37 @@ impl DbInner {
     }
 
     /// Whether a job is under way, or now is, that will lessen this pressure.
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "scheduling may fail once there is something to schedule"
-    )]
-    fn somebody_will_end(&self, _cause: StallCause) -> Result<bool> {
-        Ok(false)
+    fn somebody_will_end(&self, cause: StallCause) -> Result<bool> {
+        match cause {
+            StallCause::MemoryBudget => self.memory_will_be_freed(),
+            // Writers wait for room where memtables are frozen. And nobody compacts yet.
+            StallCause::Memtables | StallCause::Level0Files | StallCause::PendingBytes => Ok(false),
+        }
+    }
+
+    /// Runs a waiting job, under schedulers that leave that to those who wait.
+    fn run_waiting(&self, writer: &Writer) -> bool {
+        writer.scheduler.run_waiting() || self.run_waiting_of_sharers()
     }
 
     /// Sleeps for a step, or works, under schedulers that leave that to those who wait.
     fn wait_a_step(&self, writer: &Writer, nanos: f64) -> Result<()> {
         writer.check()?;
-        if !writer.scheduler.run_waiting() {
+        if !self.run_waiting(writer) {
             writer.clock.sleep(Duration::from_nanos(nanos.min(STEP_NANOS) as u64));
         }
         writer.check()
     }
 
-    /// Waits until a job has ended, well or not, or the pressure has changed.
-    fn wait_while_stopped(&self, writer: &Writer) -> Result<()> {
+    /// Waits until something has changed since `changes` were counted: a job has ended, well or not, or a debt is another.
+    fn wait_for_change(&self, writer: &Writer, changes: u64) -> Result<()> {
         writer.check()?;
-        if writer.scheduler.run_waiting() {
+        if self.run_waiting(writer) {
             return Ok(());
         }
         let views = writer.views();
         writer.check()?;
-        // Asked under the lock under which changes are told, so that none is missed.
-        if self.pressed(writer).pressure.is_stop() {
+        if views.changes == changes {
             drop(writer.flushed.wait(views).unwrap_or_else(PoisonError::into_inner));
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::apply::{Hints, Target, apply, check, no_family};
 use super::commit::{CommitOptions, LogRecord, Stages};
 use super::read_view::ReadView;
 use super::writer::Writer;
-use super::{ColumnFamily, Db, DbInner};
+use super::{BackgroundWork, ColumnFamily, Db, DbInner};
 use crate::batch::{BatchReader, WriteBatch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
@@ -129,8 +129,9 @@ impl Db {
     /// * May wait for flushes and compactions, if it leaves them behind: [`Db::stall_stats`] counts that by cause.
     /// * Errors: `InvalidArgument` for a column family that is not there, a range whose end is before its beginning, an
     ///   operand without merge operator; `NotSupported` for blob references and marks of two-phase commit: nothing was
-    ///   written. `Io`, `NoSpace` of the log: whether the batch is there will be known when the database is opened again;
-    ///   until then all writes are `ReadOnly`, with the cause, and reads go on.
+    ///   written. `Io`, `NoSpace` of the log: the batch will not be there, unless the process ends before writes go on;
+    ///   then the next opening tells. Until they do all are `ReadOnly`, with the cause, and reads go on
+    ///   ([`Db::background_error`]). `Busy` with `no_slowdown`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -233,14 +234,23 @@ impl DbInner {
 
 impl Stages for DbInner {
     fn make_room(&self, may_wait: bool) -> Result<()> {
-        self.writing()?.check()?;
-        self.pay_for_writes(may_wait)?;
-        self.make_room_for_writes(may_wait)
+        if may_wait {
+            self.check_or_resume()?;
+        } else {
+            self.writing()?.check()?;
+        }
+        // What writers would wait for must be on its way.
+        self.make_room_for_writes(may_wait)?;
+        self.pay_for_writes(may_wait)
     }
 
     fn log(&self, record: &LogRecord<'_>) -> Result<()> {
         let writer = self.writing()?;
-        lock(&writer.logs).write(&writer.place, record)
+        lock(&writer.logs).write(&writer.place, record).inspect_err(|error| {
+            let end = record.first.get() + u64::from(record.count);
+            writer.failure.doubt_up_to(SeqNo::new(end).unwrap_or(SeqNo::MAX));
+            self.background_failed(BackgroundWork::Log, error);
+        })
     }
 
     fn insert(&self, batch: &WriteBatch, first: SeqNo) -> Result<()> {
@@ -261,10 +271,6 @@ impl Stages for DbInner {
     }
 
     fn fail(&self, error: &Error) {
-        if let Some(writer) = &self.writer {
-            writer.failure.set(error);
-            let _views = writer.views();
-            writer.flushed.notify_all();
-        }
+        self.background_failed(BackgroundWork::Memtable, error);
     }
 }

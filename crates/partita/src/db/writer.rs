@@ -1,9 +1,10 @@
 //! What a database opened for writing has beside what readers need.
 
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::background_error::Failure;
 use super::commit::CommitQueue;
 use super::log::{LogPlace, Logs};
 use super::stall::Stall;
@@ -45,11 +46,26 @@ pub(super) struct Writer {
 pub(super) struct Flushing {
     /// Whether a job was spawned and has not ended.
     pub(super) scheduled: bool,
+    /// Families whose frozen memtables are to be flushed, however few they are.
+    pub(super) wanted: BTreeSet<u32>,
+    /// Counts what was told, so that nobody sleeps over it who looked before.
+    pub(super) changes: u64,
 }
 
 impl Writer {
     pub(super) fn views(&self) -> MutexGuard<'_, Flushing> {
         lock(&self.views)
+    }
+
+    /// Wakes all who wait for something to change. The caller does not hold the views.
+    pub(super) fn tell(&self) {
+        self.tell_with(&mut self.views());
+    }
+
+    /// The same for a caller who does.
+    pub(super) fn tell_with(&self, views: &mut Flushing) {
+        views.changes += 1;
+        self.flushed.notify_all();
     }
 
     /// The error of everybody who wants to write after a failure, or after the end.
@@ -58,42 +74,6 @@ impl Writer {
             return Err(Error::new(ErrorKind::Closed, "the database was closed"));
         }
         self.failure.check()
-    }
-}
-
-/// The first failure after which the database cannot be written.
-#[derive(Default)]
-pub(super) struct Failure {
-    failed: AtomicBool,
-    why: Mutex<String>,
-}
-
-impl Failure {
-    pub(super) fn set(&self, error: &Error) {
-        let mut why = lock(&self.why);
-        if !self.failed.load(Ordering::Relaxed) {
-            *why = error.to_string();
-            self.failed.store(true, Ordering::Release);
-        }
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        if !self.failed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::ReadOnly,
-            format!(
-                "writes are refused until the database is opened again, because of: {}",
-                lock(&self.why)
-            ),
-        ))
-    }
-}
-
-impl fmt::Debug for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Failure").field(&lock(&self.why)).finish()
     }
 }
 

@@ -7,7 +7,6 @@ use crate::filter::FilterLevel;
 use crate::key::{BYTEWISE_NAME, PrefixExtractor};
 use crate::util::compression::CompressionType;
 
-const FLUSH: Effect = Effect::Awaited("flush");
 const FLUSH_NOW: Effect = Effect::Honoured("flush");
 const COMPACTION: Effect = Effect::Awaited("compaction");
 const STALL: Effect = Effect::Honoured("write stalls");
@@ -49,7 +48,7 @@ options! {
         /// Most memtables in memory, the one being written included; writes wait beyond.
         max_write_buffer_number: i32 = 2, rocksdb "2", in 1 to i32::MAX, since "6.2", FLUSH_NOW;
         /// Memtables that are merged into one table.
-        min_write_buffer_number_to_merge: i32 = 1, rocksdb "1", in 1 to i32::MAX, since "6.2", FLUSH;
+        min_write_buffer_number_to_merge: i32 = 1, rocksdb "1", in 1 to i32::MAX, since "6.2", FLUSH_NOW;
         /// How tables are merged over time.
         compaction_style: CompactionStyle = CompactionStyle::Level, rocksdb "kCompactionStyleLevel", since "6.2", COMPACTION;
         /// Which table of a level is compacted first.

@@ -8,8 +8,7 @@ const WRITE: Effect = Effect::Honoured("write");
 const WAL_NOW: Effect = Effect::Honoured("wal");
 const FLUSH_NOW: Effect = Effect::Honoured("flush");
 const STALL_NOW: Effect = Effect::Honoured("write stalls");
-const DAMAGE: Effect = Effect::Awaited("background errors");
-const FLUSH: Effect = Effect::Awaited("flush");
+const DAMAGE: Effect = Effect::Honoured("background errors");
 const COMPACTION: Effect = Effect::Awaited("compaction");
 const MANIFEST: Effect = Effect::Honoured("version");
 
@@ -94,14 +93,20 @@ options! {
         /// Whether closing the database leaves memtables unflushed that had no log.
         avoid_flush_during_shutdown: bool = false, rocksdb "false", since "6.2", FLUSH_NOW;
         /// Whether the memtables of all column families are flushed together.
-        atomic_flush: bool = false, rocksdb "false", since "6.2", FLUSH;
-        /// Bytes of all memtables together; 0: no such limit. They count against the cache's budget either way.
-        db_write_buffer_size: usize = 0, rocksdb "0", since "6.2", FLUSH;
+        atomic_flush: bool = false, rocksdb "false", since "6.2", FLUSH_NOW;
+        /// Bytes of all memtables together; 0: no such limit. Beside it, memtables of all databases that share a cache have
+        /// half of its budget.
+        db_write_buffer_size: usize = 0, rocksdb "0", since "6.2", FLUSH_NOW;
         /// Bytes a second that writers may write when they are half way between where they are slowed down and where they
         /// have to stop; they come from no limit, and go to nothing.
         delayed_write_rate: u64 = 16 << 20, rocksdb "16777216", since "6.2", STALL_NOW;
+        /// Microseconds after which the database tries again to resume writing after an error that may have passed, if the
+        /// first attempt fails; further ones are put off longer, four times as long at most.
+        bgerror_resume_retry_interval: u64 = 1_000_000, rocksdb "1000000", since "6.20", DAMAGE;
+        /// Most attempts that it makes by itself.
+        max_bgerror_resume_count: i32 = i32::MAX, rocksdb "2147483647", since "6.20", DAMAGE;
         /// Whether a flush counts the entries it wrote, and compares.
-        flush_verify_memtable_count: bool = true, rocksdb "true", since "6.28", FLUSH;
+        flush_verify_memtable_count: bool = true, rocksdb "true", since "6.28", FLUSH_NOW;
         /// Whether a compaction counts the entries it read, and compares.
         compaction_verify_record_count: bool = true, rocksdb "true", since "8.10", COMPACTION;
         /// Most bytes of write batches that share one log record.
@@ -135,8 +140,6 @@ options! {
             "Closes logs in the background.";
         best_efforts_recovery: Kind::Switch, "false", since "6.11", no("a database that lacks files is refused; the doctor says what is left of it"),
             "Opens what is left of a database that lacks files.";
-        bgerror_resume_retry_interval: Kind::U64, "1000000", since "6.20", no("writes resume when the caller asks"),
-            "Microseconds between attempts to resume.";
         daily_offpeak_time_utc: Kind::Text, "", since "8.10", no("no work waits for the night"), "The quiet hours.";
         db_host_id: Kind::Text, "__hostname__", since "6.20", no("tables we write name no machine"), "The machine's name in table properties.";
         db_log_dir: Kind::Text, "", since "6.2", NO_LOG, "Directory of LOG.";
@@ -168,7 +171,6 @@ options! {
         manifest_preallocation_size: Kind::U64, "4194304", since "6.2", KERNEL, "Bytes allocated ahead for the manifest.";
         max_background_compactions: Kind::I32, "-1", since "6.2", no("`max_background_jobs` counts both"), "Threads for compactions.";
         max_background_flushes: Kind::I32, "-1", since "6.2", no("`max_background_jobs` counts both"), "Threads for flushes.";
-        max_bgerror_resume_count: Kind::I32, "2147483647", since "6.20", no("writes resume when the caller asks"), "Attempts to resume after an error.";
         max_compaction_trigger_wakeup_seconds: Kind::U64, "43200", since "11.8", no("compactions are looked for when files change"),
             "Seconds between two looks for compactions that time brings.";
         max_file_opening_threads: Kind::I32, "16", since "6.2", AT_OPEN, "Threads that open tables.";
