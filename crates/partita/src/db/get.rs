@@ -43,6 +43,16 @@ pub(super) fn get(
     for candidate in point.view.version.candidates(key) {
         let table = point.family.tables.get(candidate.file, candidate.level, ctx)?;
         let found = table.get(key, ctx)?;
+        if !table.has_range_tombstones() && !walk.has_operands() {
+            // Nearly always.
+            match found {
+                None => continue,
+                Some(FoundEntry { value_type: ValueType::Value, value, .. }) => {
+                    return Ok(Some(PinnedValue::of_whole(value)));
+                }
+                _ => {}
+            }
+        }
         let answer = take_from_table(candidate.file, &table, found, key, &mut walk, ctx)?;
         if let Answer::Found(base) = answer {
             return finish(point, key, &walk, base);

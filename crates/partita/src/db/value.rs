@@ -25,10 +25,16 @@ enum Place {
 }
 
 impl PinnedValue {
+    /// The whole of a table's value.
+    #[inline]
+    pub(super) fn of_whole(bytes: PinnedBytes) -> Self {
+        Self(Place::Table(bytes))
+    }
+
     /// The part `part` of a table's value, which lies in it.
     pub(super) fn of_table(bytes: PinnedBytes, part: std::ops::Range<usize>) -> Self {
         if part == (0..bytes.len()) {
-            return Self(Place::Table(bytes));
+            return Self::of_whole(bytes);
         }
         Self(Place::Part { bytes, start: part.start, end: part.end })
     }

@@ -397,14 +397,15 @@ impl<I: InternalIterator> VisibleIterator<I> {
         let before = self.skipped;
         while self.inner.is_valid() {
             self.check_skipped(before)?;
-            let found = user_key(self.inner.key());
-            let is_over = self.options.bounds.is_below(&self.options.order, found)
-                || !has_prefix(&self.options.same_prefix, &self.prefix, found);
+            let oldest = InternalKey::decode(self.inner.key())?;
+            let is_over = self.options.bounds.is_below(&self.options.order, oldest.user_key)
+                || !has_prefix(&self.options.same_prefix, &self.prefix, oldest.user_key);
             if is_over {
                 return Ok(());
             }
-            keep(&mut self.key, found);
-            if self.gather_backward()? {
+            let (seqno, value_type) = (oldest.seqno, oldest.value_type);
+            keep(&mut self.key, oldest.user_key);
+            if self.gather_backward(seqno, value_type)? {
                 self.state = State::Before;
                 return Ok(());
             }
@@ -412,38 +413,44 @@ impl<I: InternalIterator> VisibleIterator<I> {
         Ok(())
     }
 
-    /// Makes `self.value` out of the visible versions of `self.key`, from the oldest on, and goes before them. Returns
-    /// whether there is a value.
-    fn gather_backward(&mut self) -> Result<bool> {
-        let Self { inner, options, key, value, base, walk, skipped, .. } = self;
+    /// Makes `self.value` out of the visible versions of `self.key`, from the oldest on, which is the entry there, and
+    /// goes before them. Returns whether there is a value.
+    fn gather_backward(&mut self, mut seqno: SeqNo, mut value_type: ValueType) -> Result<bool> {
+        let Self { inner, options, key, base, walk, skipped, .. } = self;
         walk.reset();
         let mut has_base = false;
-        let mut steps = 0;
-        while inner.is_valid() {
-            let entry = InternalKey::decode(inner.key())?;
-            if options.order.compare(entry.user_key, key).is_ne() {
-                break;
-            }
-            if steps > STEPS_MAX {
-                return self.gather_by_seeking();
-            }
-            steps += 1;
-            if entry.seqno > options.read_seqno {
+        for _ in 0..=STEPS_MAX {
+            if seqno > options.read_seqno {
                 skipped.newer += 1;
-            } else if entry.value_type == ValueType::Merge {
+            } else if value_type == ValueType::Merge {
                 walk.push_operand(inner.value());
             } else {
                 skipped.older += u64::from(has_base);
                 walk.reset();
-                has_base = !entry.value_type.is_deletion();
+                has_base = !value_type.is_deletion();
                 if has_base {
-                    keep(base, plain_value(entry.value_type, inner.value())?);
+                    keep(base, plain_value(value_type, inner.value())?);
                 } else {
                     skipped.deletions += 1;
                 }
             }
             inner.prev()?;
+            if !inner.is_valid() {
+                return self.finish_backward(has_base);
+            }
+            let newer = InternalKey::decode(inner.key())?;
+            if options.order.compare(newer.user_key, key).is_ne() {
+                return self.finish_backward(has_base);
+            }
+            (seqno, value_type) = (newer.seqno, newer.value_type);
         }
+        self.gather_by_seeking()
+    }
+
+    /// Makes `self.value` out of the operands gathered and `self.base`, which is the base if there is one.
+    #[inline]
+    fn finish_backward(&mut self, has_base: bool) -> Result<bool> {
+        let Self { options, key, value, base, walk, .. } = self;
         if walk.has_operands() {
             // Pushed from the oldest to the newest.
             let operands: Vec<&[u8]> = walk.operands().collect();

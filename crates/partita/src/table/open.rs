@@ -124,6 +124,7 @@ impl TableReader {
         Ok(Self {
             fetcher,
             footer,
+            has_range_tombstones: metaindex.get(metaindex::RANGE_DELETIONS).is_some(),
             metaindex,
             properties,
             order,

@@ -56,6 +56,8 @@ pub struct TableReader {
     pub(super) data_blocks: BlockMap<DataBlock>,
     /// What entries with sequence number 0 have instead.
     pub(super) global_seqno: Option<SeqNo>,
+    /// Looked up once: each lookup of a database asks.
+    pub(super) has_range_tombstones: bool,
     pub(super) range_tombstones: Lazy<(Arc<RangeTombstones>, Reservation)>,
     /// What the reader takes itself.
     pub(super) _charge: Reservation,
@@ -399,8 +401,9 @@ impl TableReader {
     }
 
     /// Whether the table has range tombstones; known without reading them.
+    #[inline]
     pub fn has_range_tombstones(&self) -> bool {
-        self.metaindex.get(metaindex::RANGE_DELETIONS).is_some()
+        self.has_range_tombstones
     }
 
     /// The table's range tombstones; read at the first call and kept.

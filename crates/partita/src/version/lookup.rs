@@ -91,6 +91,7 @@ impl<'v> Iterator for Candidates<'v, '_> {
         while self.level < self.version.levels.len() {
             let found = match (self.level, self.at) {
                 (0, at) => self.next_of_level0(at.unwrap_or(0)),
+                (level, _) if self.version.levels[level].is_empty() => None,
                 _ => self.next_of_sorted(),
             };
             if let Some(file) = found {
