@@ -191,6 +191,12 @@ impl CommitQueue {
         }
     }
 
+    /// How many writers there are, the leader and its group included.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        lock(&self.members).len()
+    }
+
     /// Runs `work` as the only writer, if nobody writes and nobody waits.
     pub(super) fn try_exclusive<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         let member = Member::new(None, CommitOptions::default());

@@ -187,3 +187,30 @@ fn context(db: &DbInner, family: &FamilyState, origin: &Origin<'_>, number: u64)
         ..TableContext::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::key::ValueType;
+    use crate::memtable::{InsertHint, MemTableOptions};
+
+    #[test]
+    fn entries_that_got_lost_in_memory_or_on_the_way_are_noticed() {
+        let memtable = Arc::new(MemTable::new(MemTableOptions::default()).unwrap());
+        let mut hint = InsertHint::default();
+        let mut writer = memtable.writer(&mut hint);
+        for number in 1..=3 {
+            let seqno = SeqNo::new(number).unwrap();
+            writer.insert(seqno, ValueType::Value, b"k", b"v").unwrap();
+        }
+        drop(writer);
+        let verify = |offered, written, in_table| {
+            let fates = Fates { offered, written, obsolete: 2, ..Fates::default() };
+            verify_counts(std::slice::from_ref(&memtable), &fates, in_table)
+        };
+        verify(3, 1, 1).unwrap();
+        assert_eq!(verify(2, 1, 1).unwrap_err().kind(), ErrorKind::Corruption);
+        assert_eq!(verify(3, 2, 1).unwrap_err().kind(), ErrorKind::Corruption);
+    }
+}

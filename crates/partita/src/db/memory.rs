@@ -13,6 +13,8 @@
 //!   are far from their own limits must not fill the memory together.
 //! * A database that nobody writes to is asked by those that want the memory: its commit queue is entered if it is empty,
 //!   and if not, the one who leads it is told to look.
+//! * Locks: that of the sharers is taken by who holds the front of a commit queue or nothing, never under `views`,
+//!   `Stall::memory` or the log's lock; under it, those of any of the databases are taken, one after the other.
 //! * What counts is what a flush can free: memtables in use. What readers hold of flushed ones is charged to the cache, and
 //!   slows down nobody.
 
@@ -56,8 +58,10 @@ impl Sharers {
 
 /// What was charged when memory was looked at last, and what came of it: it need not be looked at again before that changes
 /// or a flush has ended.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MemorySeen {
+    /// Flushes, of any database that shares the cache, that have ended.
+    flushes: u64,
     pressed_at: Option<usize>,
     pressure: Pressure,
     made_at: Option<usize>,
@@ -139,18 +143,22 @@ impl DbInner {
         if charged < self.least_memory_limit() / 2 {
             return Pressed::NOT;
         }
-        let mut seen = lock(&writer.stall.memory);
-        if seen.pressed_at != Some(charged) {
-            let own = self
-                .own_limit()
-                .map_or(Pressure::NONE, |limit| Holdings::of([self]).pressure(limit));
-            let shared = self
-                .sharers
-                .with(|all| Holdings::of(all.iter().map(|db| &**db)).pressure(self.shared_limit()));
-            seen.pressed_at = Some(charged);
-            seen.pressure = if own > shared { own } else { shared };
+        let seen = *lock(&writer.stall.memory);
+        if seen.pressed_at == Some(charged) {
+            return Pressed::new(seen.pressure, StallCause::MemoryBudget);
         }
-        Pressed::new(seen.pressure, StallCause::MemoryBudget)
+        let own =
+            self.own_limit().map_or(Pressure::NONE, |limit| Holdings::of([self]).pressure(limit));
+        let shared = self
+            .sharers
+            .with(|all| Holdings::of(all.iter().map(|db| &**db)).pressure(self.shared_limit()));
+        let pressure = if own > shared { own } else { shared };
+        let mut now = lock(&writer.stall.memory);
+        // Not if a flush ended meanwhile: this may have been looked at before.
+        if now.flushes == seen.flushes {
+            (now.pressed_at, now.pressure) = (Some(charged), pressure);
+        }
+        Pressed::new(pressure, StallCause::MemoryBudget)
     }
 
     /// The families of this database whose memtables have to make room. Those of others are frozen at once, if that can be
@@ -225,7 +233,9 @@ impl DbInner {
     pub(super) fn tell_sharers(&self) {
         self.sharers.with(|all| {
             for writer in all.iter().filter_map(|db| db.writer.as_ref()) {
-                *lock(&writer.stall.memory) = MemorySeen::default();
+                let mut seen = lock(&writer.stall.memory);
+                *seen = MemorySeen { flushes: seen.flushes + 1, ..MemorySeen::default() };
+                drop(seen);
                 writer.tell();
             }
         });

@@ -139,14 +139,50 @@ fn who_must_not_wait_is_sent_away_and_low_priority_waits_first() {
 /// While the leader waits, those behind it that must not wait are told so.
 #[test]
 fn who_must_not_wait_does_not_wait_behind_others_either() {
-    use super::commit::CommitQueue;
+    use super::commit::{CommitOptions, CommitQueue, LogRecord, Stages};
+    use crate::key::SeqNo;
+    struct Nothing;
+    impl Stages for Nothing {
+        fn make_room(&self, _may_wait: bool) -> Result<()> {
+            Ok(())
+        }
+        fn log(&self, _record: &LogRecord<'_>) -> Result<()> {
+            Ok(())
+        }
+        fn insert(&self, _batch: &WriteBatch, _first: SeqNo) -> Result<()> {
+            Ok(())
+        }
+        fn last(&self) -> SeqNo {
+            SeqNo::ZERO
+        }
+        fn publish(&self, _last: SeqNo) {}
+        fn fail(&self, _error: &crate::error::Error) {}
+    }
     let queue = CommitQueue::new(1 << 20);
     let error = || crate::error::Error::new(ErrorKind::Busy, "later");
-    queue.exclusive(|| {
-        let mark = queue.begin_stall(error);
-        assert!(queue.try_exclusive(|| ()).is_none());
-        drop(mark);
+    let options = CommitOptions { no_slowdown: true, ..CommitOptions::default() };
+    let waits = std::thread::scope(|scope| {
+        queue
+            .exclusive(|| {
+                let early = scope.spawn(|| queue.commit(&Nothing, WriteBatch::new(), options));
+                let patient = scope
+                    .spawn(|| queue.commit(&Nothing, WriteBatch::new(), CommitOptions::default()));
+                while queue.len() < 3 {
+                    std::thread::yield_now();
+                }
+                let mark = queue.begin_stall(error);
+                assert_eq!(early.join().unwrap().unwrap_err().kind(), ErrorKind::Busy);
+                let late = queue.commit(&Nothing, WriteBatch::new(), options);
+                assert_eq!(late.unwrap_err().kind(), ErrorKind::Busy);
+                assert!(queue.try_exclusive(|| ()).is_none());
+                drop(mark);
+                patient
+            })
+            .join()
+            .unwrap()
     });
+    waits.unwrap();
+    queue.commit(&Nothing, WriteBatch::new(), options).unwrap();
     assert!(queue.try_exclusive(|| ()).is_some());
 }
 
@@ -296,6 +332,48 @@ fn families_that_are_flushed_together_are_found_together() {
     assert_eq!(all, Some(4));
     let found: Vec<Option<usize>> = (0..calls).map(|cut| run(cut).1).collect();
     assert!(found.is_sorted() && found.contains(&Some(2)), "{found:?}");
+}
+
+/// Databases that write at once, with less memory than any of them wants: none waits for another for ever.
+#[test]
+fn databases_that_fight_for_memory_all_get_on() {
+    let bench = Bench::new(2 << 20);
+    let open = || {
+        let options = ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            ..ColumnFamilyOptions::default()
+        };
+        bench
+            .builder(DbOptions::default())
+            .file_system(Arc::new(MemoryFileSystem::new()))
+            .clock(Arc::new(crate::io::SystemClock))
+            .scheduler(Arc::new(crate::io::ThreadPool::new(1, 1)))
+            .family("default", with(options))
+            .open()
+            .unwrap()
+    };
+    let databases: Vec<Db> = (0..3).map(|_| open()).collect();
+    std::thread::scope(|scope| {
+        for thread in 0..6u32 {
+            let db = &databases[thread as usize % 3];
+            scope.spawn(move || {
+                for number in 0..400u32 {
+                    let key = [thread.to_be_bytes(), number.to_be_bytes()].concat();
+                    db.put(&key, &[7; 2000]).unwrap();
+                }
+            });
+        }
+    });
+    for (at, db) in databases.iter().enumerate() {
+        for number in 0..400u32 {
+            for thread in [at as u32, at as u32 + 3] {
+                let key = [thread.to_be_bytes(), number.to_be_bytes()].concat();
+                assert!(db.get(&key).unwrap().is_some());
+            }
+        }
+        assert!(tables(db) > 0);
+        db.close().unwrap();
+    }
 }
 
 /// A writer that is stopped by a full set of memtables is let go by whoever flushes, on whatever thread.
