@@ -59,6 +59,12 @@ pub trait WritableFile: Send + fmt::Debug {
     /// ([`super::FileSystem::sync_dir`]).
     fn sync(&mut self) -> Result<()>;
 
+    /// Hands everything to the operating system, and cuts off what stands behind it: what a file that is written over
+    /// ([`super::FileSystem::overwrite`]) has left of its earlier life. Other files end here anyway.
+    fn truncate_rest(&mut self) -> Result<()> {
+        self.flush()
+    }
+
     /// Where the next append goes: the bytes in front of it, whether they have left the buffer or not.
     fn offset(&self) -> u64;
 

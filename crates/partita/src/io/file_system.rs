@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{RandomAccessFile, SequentialFile, WritableFile};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Directories and the files in them.
 ///
@@ -68,6 +68,13 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 
     /// The length of a file in bytes: what readers see now.
     fn file_len(&self, path: &Path) -> Result<u64>;
+
+    /// When a file was written last, in seconds since 1970.
+    ///
+    /// * Errors: `NotSupported` if the file system does not know.
+    fn modified_unix_seconds(&self, path: &Path) -> Result<u64> {
+        Err(Error::not_supported("this file system keeps no times").in_file(path))
+    }
 
     /// The names of the files and directories in a directory, sorted.
     fn list(&self, dir: &Path) -> Result<Vec<OsString>>;

@@ -121,6 +121,16 @@ impl LogWriter {
         self.file.sync().inspect_err(|_| self.failed = true)
     }
 
+    /// Ends the log: what a recycled file has left behind its last record is cut off, and all of it handed to the device.
+    /// Records can still be added.
+    pub fn finish(&mut self) -> Result<()> {
+        self.check()?;
+        if self.recyclable_as.is_some() {
+            self.file.truncate_rest().inspect_err(|_| self.failed = true)?;
+        }
+        self.sync()
+    }
+
     /// Bytes written so far, buffered ones included.
     pub fn offset(&self) -> u64 {
         self.file.offset()

@@ -195,6 +195,11 @@ impl WritableFile for DiskWriter {
         self.attempt("sync", |this| this.file.sync_data())
     }
 
+    fn truncate_rest(&mut self) -> Result<()> {
+        self.flush()?;
+        self.attempt("truncate", |this| this.file.set_len(this.written))
+    }
+
     fn offset(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }

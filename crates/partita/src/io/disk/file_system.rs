@@ -70,6 +70,12 @@ impl FileSystem for DiskFileSystem {
         }
     }
 
+    fn modified_unix_seconds(&self, path: &Path) -> Result<u64> {
+        let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+        let since = in_file(path, "stat", modified)?.duration_since(std::time::UNIX_EPOCH);
+        Ok(since.map_or(0, |since| since.as_secs()))
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<OsString>> {
         let entries = in_file(dir, "list", fs::read_dir(dir))?;
         let names = entries.map(|entry| entry.map(|entry| entry.file_name())).collect();

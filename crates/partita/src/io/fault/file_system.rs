@@ -149,6 +149,10 @@ impl FileSystem for FaultFileSystem {
         self.plan.run(CallKind::FileLen, path, || self.inner.file_len(path))
     }
 
+    fn modified_unix_seconds(&self, path: &Path) -> Result<u64> {
+        self.plan.run(CallKind::Modified, path, || self.inner.modified_unix_seconds(path))
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<OsString>> {
         self.plan.run(CallKind::List, dir, || self.inner.list(dir))
     }

@@ -69,6 +69,11 @@ impl WritableFile for FaultWriter {
         self.plan.run(CallKind::Sync, &path, || self.file.sync())
     }
 
+    fn truncate_rest(&mut self) -> Result<()> {
+        let path = self.file.path().to_owned();
+        self.plan.run(CallKind::TruncateRest, &path, || self.file.truncate_rest())
+    }
+
     fn offset(&self) -> u64 {
         self.file.offset()
     }

@@ -34,11 +34,14 @@ pub enum CallKind {
     Flush,
     /// A sync of an open file.
     Sync,
+    /// What stands behind an open file's end is cut off.
+    TruncateRest,
+    Modified,
 }
 
 impl CallKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Open,
         Self::OpenSequential,
         Self::Create,
@@ -60,6 +63,8 @@ impl CallKind {
         Self::Write,
         Self::Flush,
         Self::Sync,
+        Self::TruncateRest,
+        Self::Modified,
     ];
 
     /// Whether such a call may change what is on disk.

@@ -71,6 +71,14 @@ impl Content {
         self.unsynced.push(Edit { offset: 0, before, after: Vec::new() });
     }
 
+    /// Cuts off what stands behind `len`.
+    pub(super) fn truncate(&mut self, len: usize) {
+        if len < self.bytes.len() {
+            let before = self.bytes.split_off(len);
+            self.unsynced.push(Edit { offset: len, before, after: Vec::new() });
+        }
+    }
+
     pub(super) fn sync(&mut self) {
         self.unsynced.clear();
     }
@@ -170,6 +178,18 @@ mod tests {
         });
         assert_eq!(content.after_crash(KeptEdits::None), b"0123456789");
         assert_eq!(content.after_crash(KeptEdits::UpTo(2)), b"ne");
+        assert_eq!(content.after_crash(KeptEdits::ALL), b"new");
+    }
+
+    #[test]
+    fn what_was_cut_off_may_come_back() {
+        let content = synced_then(|content| {
+            content.write(0, b"new");
+            content.truncate(3);
+        });
+        assert_eq!(content.bytes(), b"new");
+        assert_eq!(content.after_crash(KeptEdits::None), b"0123456789");
+        assert_eq!(content.after_crash(KeptEdits::UpTo(2)), b"ne23456789");
         assert_eq!(content.after_crash(KeptEdits::ALL), b"new");
     }
 

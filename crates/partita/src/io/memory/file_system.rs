@@ -226,6 +226,12 @@ impl WritableFile for Writer {
         Ok(())
     }
 
+    fn truncate_rest(&mut self) -> Result<()> {
+        self.flush()?;
+        self.node.content().truncate(self.position);
+        Ok(())
+    }
+
     fn offset(&self) -> u64 {
         (self.position + self.buffer.len()) as u64
     }
