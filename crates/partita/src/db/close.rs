@@ -50,7 +50,7 @@ impl DbInner {
             flushed = self.flush_families(&families);
         }
         let synced = writer.queue.exclusive(|| match writer.jobs.begin_closing() {
-            true => lock(&writer.logs).sync(),
+            true => lock(&writer.logs).finish_current(),
             false => Ok(()),
         });
         writer.tell();

@@ -276,7 +276,7 @@ impl DbInner {
             }
             let progress = &family.0.flushing;
             progress.begin(memtables);
-            let written = write_level0(self, &family.0, memtables, &origin);
+            let written = write_level0(self.table_place(), &family.0, memtables, &origin);
             progress.memtables.store(0, Ordering::Release);
             written
         };

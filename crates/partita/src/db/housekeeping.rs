@@ -33,8 +33,10 @@ impl DbInner {
             let names: Vec<_> = names.iter().filter_map(|name| FileName::parse(name)).collect();
             for name in self.versions.unneeded(&names) {
                 // Of another directory, logs are all that is ours.
-                if *dir == self.versions.dir() || matches!(name, FileName::Log(_)) {
-                    self.remove(name, dir);
+                match name {
+                    FileName::Log(number) if *dir == wal_dir => self.remove_logs(&[number]),
+                    _ if *dir == self.versions.dir() => self.remove(name, dir),
+                    _ => {}
                 }
             }
         }
@@ -56,9 +58,7 @@ impl DbInner {
 
     pub(super) fn remove_logs(&self, logs: &[FileNumber]) {
         let Some(writer) = &self.writer else { return };
-        for number in logs {
-            self.remove(FileName::Log(*number), &writer.place.dir);
-        }
+        writer.place.discard(logs);
     }
 
     /// What cannot be removed now is removed by the next open.

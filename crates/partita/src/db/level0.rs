@@ -6,15 +6,17 @@ use std::sync::atomic::Ordering;
 use super::DbInner;
 use super::family::FamilyState;
 use super::progress::FlushProgress;
+use super::snapshot::SnapshotList;
 use crate::compaction::{Fates, Rules, Stripes, Surroundings, Survivors};
 use crate::error::{Error, Result};
 use crate::filter::FilterLevel;
+use crate::io::FileSystem;
 use crate::iter::{InternalIterator, MergingIterator, RangeTombstones};
 use crate::key::SeqNo;
 use crate::memtable::MemTable;
 use crate::merge::MergeOperator;
 use crate::table::{TableBuilder, TableContext, TableSummary};
-use crate::version::{FileMeta, FileName, PendingOutput, unique_id};
+use crate::version::{FileMeta, FileName, PendingOutput, VersionSet, unique_id};
 
 /// Entries after which the progress of a flush is told.
 const PROGRESS_ENTRIES: u64 = 1024;
@@ -24,6 +26,27 @@ pub(super) struct Output {
     pub(super) file: FileMeta,
     /// Keeps it from those who look for files that nobody needs.
     _pending: PendingOutput,
+}
+
+/// Where tables are written.
+#[derive(Clone, Copy)]
+pub(super) struct TablePlace<'p> {
+    pub(super) fs: &'p dyn FileSystem,
+    pub(super) versions: &'p VersionSet,
+    pub(super) snapshots: &'p SnapshotList,
+    /// Whether entries are counted when they are written, and compared with what the memtables count.
+    pub(super) counts_entries: bool,
+}
+
+impl DbInner {
+    pub(super) fn table_place(&self) -> TablePlace<'_> {
+        TablePlace {
+            fs: &*self.fs,
+            versions: &self.versions,
+            snapshots: &self.snapshots,
+            counts_entries: self.options.flush_verify_memtable_count,
+        }
+    }
 }
 
 /// Who writes a table, and when.
@@ -36,28 +59,28 @@ pub(super) struct Origin<'o> {
 ///
 /// * Returns `None` if nothing of it is left. A table that failed is removed.
 pub(super) fn write_level0(
-    db: &DbInner,
+    place: TablePlace<'_>,
     family: &FamilyState,
     memtables: &[Arc<MemTable>],
     origin: &Origin<'_>,
 ) -> Result<Option<Output>> {
-    let pending = db.versions.new_output();
-    let path = FileName::Table(pending.number()).in_dir(db.versions.dir());
-    let written = write_table(db, family, memtables, origin, &pending);
+    let pending = place.versions.new_output();
+    let path = FileName::Table(pending.number()).in_dir(place.versions.dir());
+    let written = write_table(place, family, memtables, origin, &pending);
     let summary = match written {
         Ok(Some(summary)) => summary,
         other => {
             // What stays behind is removed by the next open.
-            let _ = db.fs.remove(&path);
+            let _ = place.fs.remove(&path);
             return other.map(|_| None);
         }
     };
     let (Some(smallest), Some(largest)) = (&summary.smallest, &summary.largest) else {
-        let _ = db.fs.remove(&path);
+        let _ = place.fs.remove(&path);
         return Ok(None);
     };
     // The table's name must be durable before the manifest tells it.
-    db.fs.sync_dir(db.versions.dir())?;
+    place.fs.sync_dir(place.versions.dir())?;
     let file = FileMeta {
         smallest_seqno: summary.smallest_seqno,
         largest_seqno: summary.largest_seqno,
@@ -71,20 +94,21 @@ pub(super) fn write_level0(
 }
 
 fn write_table(
-    db: &DbInner,
+    place: TablePlace<'_>,
     family: &FamilyState,
     memtables: &[Arc<MemTable>],
     origin: &Origin<'_>,
     pending: &PendingOutput,
 ) -> Result<Option<TableSummary>> {
     let order = family.family.key_order();
-    let path = FileName::Table(pending.number()).in_dir(db.versions.dir());
+    let path = FileName::Table(pending.number()).in_dir(place.versions.dir());
     let options = family.options.table_options(FilterLevel::Flush, 1, false);
-    let context = context(db, family, origin, pending.number().get());
-    let mut builder = TableBuilder::new(db.fs.create_new(&path)?, options, order.clone(), context)?;
+    let context = context(place, family, origin, pending.number().get());
+    let mut builder =
+        TableBuilder::new(place.fs.create_new(&path)?, options, order.clone(), context)?;
     let mut around = Around(all_tombstones(family, memtables));
     // Snapshots that are taken from now on see all that the memtables hold.
-    let stripes = Stripes::new(db.snapshots.seqnos());
+    let stripes = Stripes::new(place.snapshots.seqnos());
     let mut survivors = Survivors::new(Rules {
         order,
         stripes: &stripes,
@@ -102,7 +126,7 @@ fn write_table(
             judge_all(entries, &mut survivors, &mut around, &mut builder, progress)?;
         }
     }
-    if db.options.flush_verify_memtable_count {
+    if place.counts_entries {
         verify_counts(memtables, survivors.fates(), builder.num_entries())?;
     }
     for tombstone in around.0.iter() {
@@ -170,12 +194,17 @@ impl Surroundings for Around {
     }
 }
 
-fn context(db: &DbInner, family: &FamilyState, origin: &Origin<'_>, number: u64) -> TableContext {
+fn context(
+    place: TablePlace<'_>,
+    family: &FamilyState,
+    origin: &Origin<'_>,
+    number: u64,
+) -> TableContext {
     TableContext {
         level: FilterLevel::Flush,
         column_family_id: u64::from(family.family.id()),
         column_family_name: family.family.name().to_owned(),
-        db_id: db.versions.db_id().unwrap_or_default().to_owned(),
+        db_id: place.versions.db_id().unwrap_or_default().to_owned(),
         db_session_id: origin.session.to_owned(),
         file_number: number,
         creation_time: origin.unix_seconds,

@@ -4,17 +4,22 @@
 //!    it. So one sync of the current log makes everything before it durable, and what a crash leaves of the logs is
 //!    always a beginning of what was written.
 //! 2. Only the leader of the commit queue writes or begins logs.
+//! 3. A log is written over if we wrote it ourselves, in this opening, in the form whose records carry the log's number,
+//!    and if the manifest says that nothing needs it. Records of the earlier life are then known by their number.
+//! 4. Before the next log is begun, and at the end, what a recycled log has left behind its last record is cut off: only a
+//!    crash leaves ruins, and only in the last log. So no reader has to tell them from damage between two logs.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::apply::Hints;
+use super::archive::Archive;
 use super::commit::LogRecord;
 use crate::batch::WriteBatch;
 use crate::error::Result;
-use crate::io::FileSystem;
-use crate::options::DbOptions;
+use crate::io::{Clock, FileSystem};
+use crate::options::{DbOptions, WalRecoveryMode};
 use crate::util::compression::CompressionType;
 use crate::version::{FileName, FileNumber};
 use crate::wal::{LogWriter, LogWriterOptions};
@@ -26,41 +31,109 @@ pub(super) struct LogPlace {
     compressed: bool,
     /// Whether records stay in the process until somebody asks for more.
     keeps_buffered: bool,
+    /// How many obsolete logs are kept to be written over.
+    spares_max: usize,
+    archive: Option<Archive>,
 }
 
 impl LogPlace {
-    pub(super) fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, options: &DbOptions) -> Self {
+    pub(super) fn new(
+        fs: Arc<dyn FileSystem>,
+        dir: PathBuf,
+        options: &DbOptions,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self> {
         let compressed = options.wal_compression == CompressionType::Zstd;
-        Self { fs, dir, compressed, keeps_buffered: options.manual_wal_flush }
+        let archive = Archive::open(&*fs, &dir, options, clock)?;
+        // Where a crash leaves a recycled log, its last record has ruins behind it. These modes take them for damage, or
+        // could not tell them from damage. What says that a log is compressed has no number to tell whose it is.
+        let tells_ruins = matches!(
+            options.wal_recovery_mode,
+            WalRecoveryMode::PointInTime | WalRecoveryMode::SkipAnyCorruptedRecords
+        );
+        let may_recycle = tells_ruins && !compressed && archive.is_none();
+        let spares_max = if may_recycle { options.recycle_log_file_num } else { 0 };
+        let keeps_buffered = options.manual_wal_flush;
+        Ok(Self { fs, dir, compressed, keeps_buffered, spares_max, archive })
     }
 
-    /// Begins a log.
-    pub(super) fn begin(&self, number: FileNumber) -> Result<LogWriter> {
+    /// Begins a log, in the place of an obsolete one if there is a spare.
+    pub(super) fn begin(&self, number: FileNumber, spare: Option<FileNumber>) -> Result<LogWriter> {
         let path = FileName::Log(number).in_dir(&self.dir);
-        let options = LogWriterOptions { recyclable_as: None, compressed: self.compressed };
-        let writer = LogWriter::new(self.fs.create_new(&path)?, &options)?;
+        let file = match self.rename_spare(spare, &path)? {
+            true => self.fs.overwrite(&path)?,
+            false => self.fs.create_new(&path)?,
+        };
+        let recyclable_as = (self.spares_max > 0).then_some(number.get());
+        let options = LogWriterOptions { recyclable_as, compressed: self.compressed };
+        let writer = LogWriter::new(file, &options)?;
         self.fs.sync_dir(&self.dir)?;
         Ok(writer)
     }
+
+    fn rename_spare(&self, spare: Option<FileNumber>, path: &Path) -> Result<bool> {
+        let Some(spare) = spare else { return Ok(false) };
+        match self.fs.rename(&FileName::Log(spare).in_dir(&self.dir), path) {
+            Ok(()) => Ok(true),
+            // Somebody tidied up.
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes obsolete logs, or puts them into the archive. What fails is tried again by the next open.
+    pub(super) fn discard(&self, logs: &[FileNumber]) {
+        for &number in logs {
+            let path = FileName::Log(number).in_dir(&self.dir);
+            let _ = match &self.archive {
+                Some(archive) => archive.take(&*self.fs, &path, number),
+                None => self.fs.remove(&path),
+            };
+        }
+        if let Some(archive) = &self.archive {
+            archive.purge(&*self.fs);
+        }
+    }
+}
+
+/// A log that some memtable needs, and that is not written to any more.
+struct OldLog {
+    number: FileNumber,
+    bytes: u64,
+    /// Whether we wrote it, in the form that can be written over.
+    recyclable: bool,
 }
 
 /// The logs in use.
 pub(super) struct Logs {
     pub(super) current: FileNumber,
     writer: LogWriter,
-    /// Older ones that are needed, with their lengths, oldest first.
-    older: VecDeque<(FileNumber, u64)>,
+    /// Older ones that are needed, oldest first.
+    older: VecDeque<OldLog>,
+    /// Obsolete ones that will be written over.
+    spares: Vec<FileNumber>,
+    spares_max: usize,
     /// Where each family's sorted keys were inserted last.
     pub(super) hints: Hints,
 }
 
 impl Logs {
+    /// * `older`: logs that were found, with their lengths, oldest first.
     pub(super) fn new(
+        place: &LogPlace,
         current: FileNumber,
         writer: LogWriter,
         older: Vec<(FileNumber, u64)>,
     ) -> Self {
-        Self { current, writer, older: older.into(), hints: Hints::default() }
+        let found = |(number, bytes)| OldLog { number, bytes, recyclable: false };
+        Self {
+            current,
+            writer,
+            older: older.into_iter().map(found).collect(),
+            spares: Vec::new(),
+            spares_max: place.spares_max,
+            hints: Hints::default(),
+        }
     }
 
     pub(super) fn write(&mut self, place: &LogPlace, record: &LogRecord<'_>) -> Result<()> {
@@ -81,31 +154,67 @@ impl Logs {
         if record.sync { self.writer.sync() } else { Ok(()) }
     }
 
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.writer.flush()
+    }
+
     pub(super) fn sync(&mut self) -> Result<()> {
         self.writer.sync()
     }
 
-    /// Puts a new log in the place of the current one, which was synced.
+    /// Ends the current log, and hands it to the device. It can be written on.
+    pub(super) fn finish_current(&mut self) -> Result<()> {
+        self.writer.finish()
+    }
+
+    /// Begins a log, which takes the place of the current one by [`Logs::replace`].
+    pub(super) fn begin_next(&mut self, place: &LogPlace, number: FileNumber) -> Result<LogWriter> {
+        place.begin(number, self.spares.pop())
+    }
+
+    /// Puts a new log in the place of the current one, which was finished.
     pub(super) fn replace(&mut self, number: FileNumber, writer: LogWriter) {
         let old = std::mem::replace(&mut self.writer, writer);
         let number = std::mem::replace(&mut self.current, number);
-        self.older.push_back((number, old.offset()));
+        self.older.push_back(OldLog {
+            number,
+            bytes: old.offset(),
+            recyclable: self.spares_max > 0,
+        });
     }
 
-    /// Bytes of all logs.
+    /// Bytes of all logs that are needed.
     pub(super) fn bytes(&self) -> u64 {
-        let older: u64 = self.older.iter().map(|(_, bytes)| bytes).sum();
+        let older: u64 = self.older.iter().map(|log| log.bytes).sum();
         older + self.writer.offset()
+    }
+
+    /// How many are needed.
+    pub(super) fn count(&self) -> usize {
+        self.older.len() + 1
     }
 
     /// The oldest log.
     pub(super) fn oldest(&self) -> FileNumber {
-        self.older.front().map_or(self.current, |(number, _)| *number)
+        self.older.front().map_or(self.current, |log| log.number)
     }
 
-    /// Takes out the logs that nothing needs any more.
+    /// Forgets the logs that nothing needs any more, and keeps spares. Returns those to be discarded.
+    ///
+    /// The manifest must say, durably, that they are not needed: what is written over them is of another log, and a
+    /// crash may leave it under the old name.
     pub(super) fn take_older_than(&mut self, needed: FileNumber) -> Vec<FileNumber> {
-        let count = self.older.iter().take_while(|(number, _)| *number < needed).count();
-        self.older.drain(..count).map(|(number, _)| number).collect()
+        let count = self.older.iter().take_while(|log| log.number < needed).count();
+        let mut discarded = Vec::new();
+        for log in self.older.drain(..count) {
+            match log.recyclable && self.spares.len() < self.spares_max {
+                true => self.spares.push(log.number),
+                false => discarded.push(log.number),
+            }
+        }
+        discarded
     }
 }
+
+#[cfg(test)]
+mod tests;

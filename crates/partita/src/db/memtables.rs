@@ -129,8 +129,9 @@ impl DbInner {
         let families = self.families.load_full();
         let mut logs = lock(&writer.logs);
         let number = self.versions.new_file_number();
-        logs.sync().inspect_err(|error| self.background_failed(BackgroundWork::Log, error))?;
-        let log = writer.place.begin(number)?;
+        logs.finish_current()
+            .inspect_err(|error| self.background_failed(BackgroundWork::Log, error))?;
+        let log = logs.begin_next(&writer.place, number)?;
         let mut next = Vec::new();
         for (id, family) in families.iter() {
             let is_empty = family.0.view.load().memtable.is_empty();

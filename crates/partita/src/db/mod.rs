@@ -11,19 +11,21 @@
 //! |---|---|
 //! | `builder.rs`, `open.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
 //! | `settings.rs`, `missing_operator.rs` | with which options, and what there is to tell of them |
-//! | `writer.rs`, `commit.rs`, `write.rs`, `log.rs` | what writing needs; the way of a batch |
+//! | `writer.rs`, `commit.rs`, `write.rs` | what writing needs; the way of a batch |
+//! | `log.rs`, `archive.rs`, `flush_wal.rs`, `log_stats.rs` | logs in use, recycled and kept |
 //! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
 //! | `pressure.rs`, `stall.rs`, `memory.rs`, `progress.rs` | writers slowed down by what they leave behind |
 //! | `background_error.rs`, `resume.rs` | what stops writes, and how they go on |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
-//! | `recover.rs`, `apply.rs` | from logs and batches to memtables |
+//! | `recover.rs`, `settle.rs`, `apply.rs` | from logs and batches to memtables |
 //! | `family.rs`, `read_view.rs` | what a column family has in memory |
 //! | `read.rs`, `read_options.rs`, `value.rs` | what reads are asked with, and what they give |
 //! | `get.rs`, `multi_get.rs`, `floor.rs` | lookups of keys, of many, and of those next to one |
 //! | `iterator.rs`, `source.rs`, `scope.rs`, `level_run.rs`, `file_iter.rs`, `tombstones.rs` | walks |
 
 mod apply;
+mod archive;
 mod background_error;
 mod builder;
 mod close;
@@ -35,6 +37,7 @@ mod family;
 mod file_iter;
 mod floor;
 mod flush;
+mod flush_wal;
 mod get;
 mod housekeeping;
 mod identity;
@@ -43,6 +46,7 @@ mod iterator;
 mod level0;
 mod level_run;
 mod log;
+mod log_stats;
 mod memory;
 mod memtables;
 mod missing_operator;
@@ -70,6 +74,7 @@ mod scope;
 mod settings;
 #[cfg(test)]
 mod settings_tests;
+mod settle;
 mod snapshot;
 mod source;
 mod stall;
@@ -89,6 +94,7 @@ pub use builder::DbBuilder;
 pub use family::{ColumnFamily, FamilyConfig};
 pub use floor::{KeyRange, KeyValue};
 pub use iterator::{DbIterator, IterOptions};
+pub use log_stats::{LogHolder, LogStats};
 pub use pressure::StallCause;
 pub use read::Presence;
 pub use read_options::{ReadOptions, ReadTier};

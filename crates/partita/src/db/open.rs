@@ -8,7 +8,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -18,7 +18,9 @@ use super::memtables::new_memtable;
 use super::missing_operator::MissingOperator;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
-use super::recover::{Recovered, Recovering, logs_from, replay};
+use super::recover::{
+    Logs, MemoryBound, Recovered, Recovering, logs_from, refuse_lost_logs, replay,
+};
 use super::settings::Settings;
 use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig};
 use crate::cache::Cache;
@@ -50,8 +52,12 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
     let opening = Opening { builder, cache: &cache, open_tables: &open_tables };
     let families = opening.families(stored.as_ref(), &versions, Unknown::MissedOnUse)?;
     let wal_dir = wal_dir(builder, &options)?;
+    refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
     let logs = logs_from(&*builder.fs, &wal_dir, versions.min_log_number_to_keep())?;
-    let recovered = recover_logs(builder, &options, &wal_dir, &logs, &versions, &families)?;
+    let logs =
+        Logs { fs: &*builder.fs, dir: &wal_dir, numbers: &logs, mode: options.wal_recovery_mode };
+    // Nothing may be written, so all of it stays in memory, charged to the cache's budget.
+    let recovered = recover_logs(&logs, &versions, &families, None)?;
     versions.raise_last_sequence(recovered.last_sequence);
     Ok(Db::new(Arc::new_cyclic(|this| DbInner {
         versions,
@@ -241,13 +247,12 @@ pub(super) fn family_state(
     })
 }
 
+/// Reads the logs; what is left in memory is what the families have.
 pub(super) fn recover_logs(
-    builder: &DbBuilder,
-    options: &DbOptions,
-    wal_dir: &Path,
-    logs: &[FileNumber],
+    logs: &Logs<'_>,
     versions: &VersionSet,
     families: &BTreeMap<u32, ColumnFamily>,
+    bound: Option<MemoryBound<'_>>,
 ) -> Result<Recovered> {
     let recovering = families
         .iter()
@@ -258,12 +263,23 @@ pub(super) fn recover_logs(
                 log_number: state.family.log_number(),
                 name: state.family.name().to_owned(),
                 has_tables: view.version.file_count() > 0,
+                write_buffer_size: state.options.write_buffer_size,
             };
             (*id, recovering)
         })
         .collect();
-    let mode = options.wal_recovery_mode;
-    replay(&*builder.fs, wal_dir, logs, mode, &recovering, versions.last_sequence())
+    let recovered = replay(logs, recovering, versions.last_sequence(), bound)?;
+    for (id, memtable) in &recovered.memtables {
+        if let Some(ColumnFamily(state)) = families.get(id) {
+            let view = state.view.load();
+            state.view.store(Arc::new(ReadView {
+                memtable: Arc::clone(memtable),
+                frozen: Box::default(),
+                version: Arc::clone(&view.version),
+            }));
+        }
+    }
+    Ok(recovered)
 }
 
 /// Where the logs are. A directory that was copied may still name its old place (RocksDB 6 names the database's own): if

@@ -3,6 +3,7 @@
 //! ```text
 //! looked at    is there a database? is it wanted? LOCK; manifest, options, refusals; logs into memtables
 //! ---- nothing was changed so far, but for LOCK
+//!              (with logs that are longer than memory may hold: tables, which are removed again if opening fails)
 //! written      a new log; tables of what the logs held; one edit for all families: from here on the old logs are not needed
 //!              families that were missing; OPTIONS; removal of what nobody needs
 //! ```
@@ -20,26 +21,24 @@ use super::background_error::Failure;
 use super::commit::CommitQueue;
 use super::family::default_of;
 use super::identity::{new_db_id, new_session_id};
-use super::level0::{Origin, write_level0};
+use super::level0::TablePlace;
 use super::log::{LogPlace, Logs};
 use super::memory::Sharers;
-use super::memtables::new_memtable;
 use super::open::{Opening, Unknown, order_named, recover_logs};
-use super::read_view::ReadView;
-use super::recover::logs_from;
+use super::recover::{self, MemoryBound, logs_from, refuse_lost_logs};
 use super::settings::{Settings, refuse_deeper_tables};
+use super::settle::SpilledTables;
 use super::stall::Stall;
 use super::writer::{Flushing, Jobs, Writer};
 use super::{ColumnFamily, Db, DbBuilder, DbInner};
+use crate::batch::{BATCH_BYTES_MAX, BATCH_HEADER_BYTES};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::io::{FileLock, FileSystem, ThreadPool};
 use crate::options::DbOptions;
-use crate::util::sync::lock;
-use crate::version::edit::NewFile;
 use crate::version::{
-    DEFAULT_FAMILY_NAME, FileName, FileNumber, OpenTables, VersionEdit, VersionSet,
-    VersionSetOptions, database_exists,
+    DEFAULT_FAMILY_NAME, FileName, FileNumber, OpenTables, VersionSet, VersionSetOptions,
+    database_exists,
 };
 
 pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
@@ -62,14 +61,38 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     refuse_deeper_tables(builder, &families)?;
     let missing = missing_families(builder, &families)?;
     let first_log = versions.min_log_number_to_keep();
+    refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
     let logs = if exists { logs_from(&*builder.fs, &wal_dir, first_log)? } else { Vec::new() };
-    let recovered = recover_logs(builder, &options, &wal_dir, &logs, &versions, &families)?;
+    mark_numbers_used(builder, &wal_dir, &versions)?;
+    let snapshots = Arc::default();
+    let session = new_session_id();
+    let mut spilled = SpilledTables::new(builder);
+    let recovered = {
+        let place = TablePlace {
+            fs: &*builder.fs,
+            versions: &versions,
+            snapshots: &snapshots,
+            counts_entries: options.flush_verify_memtable_count,
+        };
+        let spill = spilled.spill(place, &families, &cache, &session);
+        let logs = recover::Logs {
+            fs: &*builder.fs,
+            dir: &wal_dir,
+            numbers: &logs,
+            mode: options.wal_recovery_mode,
+        };
+        let bytes_max = match options.db_write_buffer_size {
+            0 => cache.budget_bytes(),
+            bytes => bytes,
+        };
+        let bound = MemoryBound { bytes_max, spill: Box::new(spill) };
+        recover_logs(&logs, &versions, &families, Some(bound))?
+    };
     versions.raise_last_sequence(recovered.last_sequence);
 
     create_durable_dir(&*builder.fs, &wal_dir)?;
-    mark_numbers_used(builder, &wal_dir, &versions)?;
     versions.ensure_identity(new_db_id)?;
-    let writer = writer(builder, &options, wal_dir, &logs, &versions, file_lock)?;
+    let writer = writer(builder, &options, wal_dir, &logs, &versions, session, file_lock)?;
     let sharers = cache.companion::<Sharers>().unwrap_or_default();
     let inner = Arc::new_cyclic(|this| DbInner {
         versions,
@@ -82,12 +105,12 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         fs: Arc::clone(&builder.fs),
         builder: builder.clone(),
         open_tables,
-        snapshots: Arc::default(),
+        snapshots,
         sharers,
         writer: Some(writer),
         this: this.clone(),
     });
-    inner.settle_recovered()?;
+    inner.settle_recovered(spilled)?;
     for family in inner.families.load().values() {
         inner.pressure_changed(&family.0);
     }
@@ -213,6 +236,9 @@ fn wal_dir(builder: &DbBuilder, options: &DbOptions) -> Result<PathBuf> {
 /// No new file gets the number of a file that is there, in either directory.
 fn mark_numbers_used(builder: &DbBuilder, wal_dir: &Path, versions: &VersionSet) -> Result<()> {
     for dir in [&*builder.dir, wal_dir] {
+        if !builder.fs.exists(dir)? {
+            continue;
+        }
         for name in builder.fs.list(dir)? {
             let number = FileName::parse(&name).and_then(FileName::number);
             // Greater ones are in no database; somebody only called a file so.
@@ -230,21 +256,25 @@ fn writer(
     wal_dir: PathBuf,
     old_logs: &[FileNumber],
     versions: &VersionSet,
+    session: String,
     file_lock: Box<dyn FileLock>,
 ) -> Result<Writer> {
-    let place = LogPlace::new(Arc::clone(&builder.fs), wal_dir, options);
+    let place = LogPlace::new(Arc::clone(&builder.fs), wal_dir, options, &builder.clock)?;
     let mut older = Vec::with_capacity(old_logs.len());
     for number in old_logs {
         older.push((*number, builder.fs.file_len(&FileName::Log(*number).in_dir(&place.dir))?));
     }
     let number = versions.new_file_number();
-    let log = place.begin(number)?;
-    let group_bytes_max = usize::try_from(options.max_write_batch_group_size_bytes);
-    let session = new_session_id();
+    let log = place.begin(number, None)?;
+    let logs = Mutex::new(Logs::new(&place, number, log, older));
+    // A group is a batch in the log, and no longer than one may be.
+    let group_bytes_max = usize::try_from(options.max_write_batch_group_size_bytes)
+        .unwrap_or(usize::MAX)
+        .min(BATCH_BYTES_MAX - BATCH_HEADER_BYTES);
     Ok(Writer {
-        queue: CommitQueue::new(group_bytes_max.unwrap_or(usize::MAX)),
+        queue: CommitQueue::new(group_bytes_max),
         place,
-        logs: Mutex::new(Logs::new(number, log, older)),
+        logs,
         views: Mutex::new(Flushing::default()),
         installing: Mutex::default(),
         flushed: Condvar::new(),
@@ -261,60 +291,4 @@ fn writer(
         session,
         _lock: file_lock,
     })
-}
-
-impl DbInner {
-    /// Puts what the logs held into tables, unless it is to stay in memory, in one edit for all families: if only some
-    /// were ahead of a damaged log, the database would be refused from then on.
-    fn settle_recovered(&self) -> Result<()> {
-        let writer = self.writing()?;
-        let families = self.families.load_full();
-        let current = lock(&writer.logs).current;
-        let origin = Origin {
-            session: &writer.session,
-            unix_seconds: writer.clock.unix_micros() / 1_000_000,
-        };
-        let mut edits = Vec::new();
-        let mut outputs = Vec::new();
-        let mut settled = Vec::new();
-        for family in families.values() {
-            let memtable = Arc::clone(&family.0.view.load().memtable);
-            if !memtable.is_empty() && self.options.avoid_flush_during_recovery {
-                continue;
-            }
-            let mut edit = VersionEdit {
-                family: family.id(),
-                log_number: Some(current),
-                ..VersionEdit::default()
-            };
-            if !memtable.is_empty() {
-                let output = write_level0(self, &family.0, &[memtable], &origin)?;
-                edit.new_files = output
-                    .iter()
-                    .map(|output| NewFile { level: 0, file: output.file.clone() })
-                    .collect();
-                outputs.extend(output);
-            }
-            edits.push(edit);
-            settled.push(family);
-        }
-        let kept = families
-            .values()
-            .filter(|family| !settled.iter().any(|other| other.id() == family.id()));
-        let needed = kept.map(|family| family.0.oldest_log_needed()).min().unwrap_or(current);
-        match edits.first_mut() {
-            Some(edit) => edit.min_log_number_to_keep = Some(needed),
-            None => edits.push(VersionEdit::default()),
-        }
-        self.versions.log_and_apply(edits)?;
-        for family in settled {
-            family.0.view.store(Arc::new(ReadView {
-                memtable: new_memtable(&self.cache, family.key_order(), current)?,
-                frozen: Box::default(),
-                version: family.0.family.current(),
-            }));
-        }
-        lock(&writer.logs).take_older_than(needed);
-        Ok(())
-    }
 }

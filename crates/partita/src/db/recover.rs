@@ -7,6 +7,10 @@
 //!     not to one that is gone: its records are passed over, but they count
 //! ```
 //!
+//! **Memory.** When a memtable has reached its size, or all together the budget, it goes into a table while the logs are
+//! read on ([`SpillMemTable`]). No version names such tables before the logs are at their end: until then the old logs
+//! count, and a crash leaves tables that the next open removes.
+//!
 //! A batch is applied whole or not at all. After damage at which the recovery mode stops, a later log is used only if it
 //! goes on with the very next sequence number: then nothing was there. If a family's tables have what comes behind the
 //! damage, its state would be ahead of the others', and the database is refused.
@@ -22,7 +26,7 @@ use crate::io::FileSystem;
 use crate::key::SeqNo;
 use crate::memtable::MemTable;
 use crate::options::WalRecoveryMode;
-use crate::version::{FileName, FileNumber};
+use crate::version::{FileName, FileNumber, VersionSet};
 use crate::wal::{Dropped, LogReader, LogReaderOptions};
 
 /// Bytes of logs that were not used, and why.
@@ -41,13 +45,31 @@ pub(super) struct Recovering {
     pub(super) log_number: FileNumber,
     pub(super) name: String,
     pub(super) has_tables: bool,
+    /// Bytes at which its memtable is full.
+    pub(super) write_buffer_size: usize,
 }
 
 /// What recovery found.
 pub(super) struct Recovered {
     pub(super) last_sequence: SeqNo,
     pub(super) lost: Vec<LostLogBytes>,
+    /// What is left in memory, by family.
+    pub(super) memtables: BTreeMap<u32, Arc<MemTable>>,
 }
+
+/// Puts a family's memtable into a table and returns a new one, whose first entries will be from that log.
+pub(super) type SpillMemTable<'s> =
+    dyn FnMut(u32, &Arc<MemTable>, FileNumber) -> Result<Arc<MemTable>> + 's;
+
+/// What recovery may hold in memory.
+pub(super) struct MemoryBound<'s> {
+    /// Bytes of all memtables.
+    pub(super) bytes_max: usize,
+    pub(super) spill: Box<SpillMemTable<'s>>,
+}
+
+/// Bytes of log after which it is looked how large memtables are, at most.
+const CHECK_BYTES: usize = 256 << 10;
 
 /// The logs in a directory that are not older than `oldest`, by number.
 pub(super) fn logs_from(
@@ -67,36 +89,81 @@ pub(super) fn logs_from(
     Ok(logs)
 }
 
-/// Reads the logs into the families' memtables.
-pub(super) fn replay(
+/// Refuses a database that has lost a log, or the end of one, which the manifest lists as synced. RocksDB lists logs with
+/// `track_and_verify_wals_in_manifest`; our manifests list none.
+pub(super) fn refuse_lost_logs(
     fs: &dyn FileSystem,
     wal_dir: &Path,
-    logs: &[FileNumber],
-    mode: WalRecoveryMode,
-    families: &BTreeMap<u32, Recovering>,
+    versions: &VersionSet,
+) -> Result<()> {
+    let oldest = versions.min_log_number_to_keep();
+    for wal in versions.recovered_wals().iter().filter(|wal| wal.number >= oldest) {
+        let path = FileName::Log(wal.number).in_dir(wal_dir);
+        let needed = wal.synced_bytes.unwrap_or(0);
+        let why = match fs.file_len(&path) {
+            Ok(bytes) if bytes >= needed => continue,
+            Ok(bytes) => {
+                format!("the log has {bytes} bytes, and {needed} were synced by the manifest")
+            }
+            Err(error) if error.is_not_found() => {
+                "the log is missing, and the manifest lists it".into()
+            }
+            Err(error) => return Err(error),
+        };
+        return Err(Error::corruption(why).in_file(&path));
+    }
+    Ok(())
+}
+
+/// The logs to be read, and how.
+pub(super) struct Logs<'l> {
+    pub(super) fs: &'l dyn FileSystem,
+    pub(super) dir: &'l Path,
+    pub(super) numbers: &'l [FileNumber],
+    pub(super) mode: WalRecoveryMode,
+}
+
+/// Reads the logs into the families' memtables.
+///
+/// * `last_sequence`: of the manifest.
+/// * `bound`: `None` keeps everything in memory.
+pub(super) fn replay(
+    logs: &Logs<'_>,
+    families: BTreeMap<u32, Recovering>,
     last_sequence: SeqNo,
+    bound: Option<MemoryBound<'_>>,
 ) -> Result<Recovered> {
+    let smallest = families.values().map(|family| family.write_buffer_size).min();
     let mut replay = Replay {
-        fs,
-        mode,
+        fs: logs.fs,
+        mode: logs.mode,
+        check_bytes: smallest.map_or(CHECK_BYTES, |bytes| CHECK_BYTES.min(bytes / 8)),
+        unchecked_bytes: 0,
+        bound,
         families,
         hints: Hints::default(),
         next: last_sequence.get() + 1,
         stopped: None,
         lost: Vec::new(),
     };
-    for &log in logs {
-        let path = FileName::Log(log).in_dir(wal_dir);
+    for &log in logs.numbers {
+        let path = FileName::Log(log).in_dir(logs.dir);
         replay.log(log, &path).map_err(|error| error.in_file(&path))?;
     }
+    replay.refuse_families_ahead().map_err(|error| error.in_file(logs.dir))?;
     let last_sequence = SeqNo::new(replay.next - 1).unwrap_or(SeqNo::MAX);
-    Ok(Recovered { last_sequence, lost: replay.lost })
+    let memtables = replay.families.into_iter().map(|(id, family)| (id, family.memtable)).collect();
+    Ok(Recovered { last_sequence, lost: replay.lost, memtables })
 }
 
 struct Replay<'r> {
     fs: &'r dyn FileSystem,
     mode: WalRecoveryMode,
-    families: &'r BTreeMap<u32, Recovering>,
+    families: BTreeMap<u32, Recovering>,
+    bound: Option<MemoryBound<'r>>,
+    check_bytes: usize,
+    /// Bytes of batches since it was looked how large memtables are.
+    unchecked_bytes: usize,
     hints: Hints,
     /// One more than the last sequence number seen.
     next: u64,
@@ -139,7 +206,6 @@ impl Replay<'_> {
         }
         if let (None, Some(error)) = (&self.stopped, reader.stopped_by()) {
             self.stopped = Some((log, error.to_string()));
-            self.refuse_families_ahead(log)?;
         }
         drop(reader);
         self.lost.extend(dropped.iter().map(|dropped| LostLogBytes { path: path.into(), dropped }));
@@ -155,7 +221,7 @@ impl Replay<'_> {
     }
 
     fn batch(&mut self, log: FileNumber, batch: &BatchReader<'_>) -> Result<()> {
-        let families = self.families;
+        let families = &self.families;
         let end = apply(batch, batch.sequence(), &mut self.hints, |id| {
             Ok(match families.get(&id) {
                 Some(family) if family.log_number <= log => Target::MemTable(&family.memtable),
@@ -163,13 +229,39 @@ impl Replay<'_> {
             })
         })?;
         self.next = self.next.max(end);
+        self.unchecked_bytes += batch.as_bytes().len();
+        if self.unchecked_bytes >= self.check_bytes {
+            self.unchecked_bytes = 0;
+            self.spill_what_is_too_large(log)?;
+        }
         Ok(())
     }
 
+    /// Between two batches, so that whatever is in tables at the end was applied whole.
+    fn spill_what_is_too_large(&mut self, log: FileNumber) -> Result<()> {
+        let Some(bound) = &mut self.bound else { return Ok(()) };
+        loop {
+            let bytes = |family: &Recovering| family.memtable.memory_bytes();
+            let total: usize = self.families.values().map(bytes).sum();
+            let largest = self.families.iter_mut().max_by_key(|(_, family)| {
+                (bytes(family) >= family.write_buffer_size, bytes(family))
+            });
+            let Some((id, family)) = largest else { return Ok(()) };
+            let is_full = bytes(family) >= family.write_buffer_size;
+            if family.memtable.is_empty() || !(is_full || total > bound.bytes_max) {
+                return Ok(());
+            }
+            family.memtable = (bound.spill)(*id, &family.memtable, log)?;
+        }
+    }
+
     /// Refuses a database of which one family has in tables what others have lost.
-    fn refuse_families_ahead(&self, log: FileNumber) -> Result<()> {
-        let Some((_, damage)) = &self.stopped else { return Ok(()) };
-        match self.families.values().find(|family| family.log_number > log && family.has_tables) {
+    ///
+    /// Asked at the end: damage behind which a later log goes on was none.
+    fn refuse_families_ahead(&self) -> Result<()> {
+        let Some((log, damage)) = &self.stopped else { return Ok(()) };
+        let is_ahead = |family: &&Recovering| family.log_number > *log && family.has_tables;
+        match self.families.values().find(is_ahead) {
             Some(ahead) => Err(Error::corruption(format!(
                 "the log is damaged ({damage}), and tables of column family {:?} hold what comes behind the damage: \
                  the families would not be of one moment",
@@ -179,3 +271,6 @@ impl Replay<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

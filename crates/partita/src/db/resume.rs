@@ -142,7 +142,7 @@ impl DbInner {
 
     fn begin_log_anew(&self, writer: &Writer, number: FileNumber) -> Result<()> {
         let mut logs = lock(&writer.logs);
-        let log = writer.place.begin(number)?;
+        let log = writer.place.begin(number, None)?;
         logs.replace(number, log);
         let obsolete = logs.take_older_than(number);
         drop(logs);

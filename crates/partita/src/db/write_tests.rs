@@ -108,9 +108,10 @@ fn a_kept_memtable_keeps_its_log_through_openings() {
     }
     let db = builder.open().unwrap();
     db.flush().unwrap();
+    // Logs go behind the flush, and before the end.
+    drop(db);
     assert_eq!(count(&disk, |name| matches!(name, FileName::Table(_))), 1);
     assert_eq!(count(&disk, |name| matches!(name, FileName::Log(_))), 1);
-    drop(db);
     let db = builder.open().unwrap();
     assert_eq!(all(&db, &db.default_family()).len(), 4);
 }
@@ -312,5 +313,44 @@ fn what_no_log_has_is_flushed_at_the_end_unless_it_is_not_wanted() {
         assert_eq!(db.get(b"k").unwrap().unwrap(), b"v");
         drop(db);
         assert_eq!(builder.open().unwrap().get(b"k").unwrap().is_none(), leave);
+    }
+}
+
+/// rocksdb#3480, #5486, #14461: the lengths in the format have 32 bits.
+#[test]
+fn keys_and_values_of_four_gibibytes_are_refused_and_nothing_is_written() {
+    let disk = MemoryFileSystem::new();
+    let db = builder(&disk).open().unwrap();
+    // Zeros that nobody touches take no memory.
+    let large = vec![0u8; 1 << 32];
+    for refused in [
+        db.put(b"k", &large),
+        db.put(&large, b"v"),
+        db.delete(&large),
+        db.single_delete(&large),
+        db.delete_range(b"", &large),
+        db.merge(b"k", &large),
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains("4294967296 bytes"), "{error}");
+    }
+    assert_eq!(db.visible_seqno().get(), 0);
+    db.put(b"k", b"v").unwrap();
+}
+
+/// rocksdb#3482: an index block that did not fit in the cache failed the flush, and the database went read-only.
+#[test]
+fn a_budget_smaller_than_one_block_fails_no_flush() {
+    let disk = MemoryFileSystem::new();
+    let builder = builder(&disk).cache(Cache::new(2 << 10)).family("default", small(64 << 10));
+    let db = builder.open().unwrap();
+    for n in 0..20_000u32 {
+        db.put(&n.wrapping_mul(2_654_435_761).to_be_bytes(), &n.to_be_bytes()).unwrap();
+    }
+    db.flush().unwrap();
+    for n in (0..20_000u32).step_by(997) {
+        let found = db.get(&n.wrapping_mul(2_654_435_761).to_be_bytes()).unwrap().unwrap();
+        assert_eq!(found, n.to_be_bytes());
     }
 }

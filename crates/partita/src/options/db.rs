@@ -3,7 +3,6 @@ use super::spec::{Effect, Kind, options};
 use crate::util::compression::CompressionType;
 
 const OPEN: Effect = Effect::Honoured("open");
-const WAL: Effect = Effect::Awaited("wal");
 const WRITE: Effect = Effect::Honoured("write");
 const WAL_NOW: Effect = Effect::Honoured("wal");
 const FLUSH_NOW: Effect = Effect::Honoured("flush");
@@ -26,6 +25,7 @@ const FOLLOWER: Effect = no("a database is not followed while another process wr
 const TEMPERATURE: Effect = no("files have no temperature here");
 const STATISTICS: Effect = no("statistics are asked for, and not kept over time");
 const AT_OPEN: Effect = no("opening a database does not touch its tables");
+const ONE_SYNC: Effect = no("a table is handed to the device once, when it is whole");
 const KERNEL: Effect = no("the operating system is left its own judgement");
 const OBJECT: Effect = Effect::RuntimeObject("the caller hands it to the builder");
 
@@ -63,11 +63,12 @@ options! {
         /// Bytes of a table gathered before they are written.
         writable_file_max_buffer_size: usize = 1 << 20, rocksdb "1048576", since "6.2", COMPACTION;
         /// Bytes after which a table being written is pushed towards the disk; 0: at its end.
-        bytes_per_sync: u64 = 0, rocksdb "0", since "6.2", COMPACTION;
+        bytes_per_sync: u64 = 0, rocksdb "0", since "6.2", ONE_SYNC;
         /// The same for a write-ahead log.
-        wal_bytes_per_sync: u64 = 0, rocksdb "0", since "6.2", WAL;
+        wal_bytes_per_sync: u64 = 0, rocksdb "0", since "6.2",
+            no("a log is handed to the device when a write or flush_wal asks for it, and when it ends");
         /// Whether these pushes wait for the one before.
-        strict_bytes_per_sync: bool = false, rocksdb "false", since "6.2", WAL;
+        strict_bytes_per_sync: bool = false, rocksdb "false", since "6.2", ONE_SYNC;
         /// Microseconds between two looks for files that nothing needs any more.
         delete_obsolete_files_period_micros: u64 = 6 * 3_600_000_000, rocksdb "21600000000", since "6.2", COMPACTION;
         /// Bytes of write-ahead logs above which the oldest memtables are flushed; 0: four times the write buffers.
@@ -77,17 +78,19 @@ options! {
         /// What recovery does with a damaged log.
         wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, rocksdb "kPointInTimeRecovery", since "6.2", OPEN;
         /// Seconds for which a log that is no longer needed is kept in `archive/`; 0 for both: deleted at once.
-        wal_ttl_seconds as "WAL_ttl_seconds": u64 = 0, rocksdb "0", since "6.2", WAL;
+        wal_ttl_seconds as "WAL_ttl_seconds": u64 = 0, rocksdb "0", since "6.2", WAL_NOW;
         /// MiB of such logs that are kept.
-        wal_size_limit_mb as "WAL_size_limit_MB": u64 = 0, rocksdb "0", since "6.2", WAL;
-        /// Old logs kept to be written over.
-        recycle_log_file_num: usize = 0, rocksdb "0", since "6.2", WAL;
+        wal_size_limit_mb as "WAL_size_limit_MB": u64 = 0, rocksdb "0", since "6.2", WAL_NOW;
+        /// Old logs kept to be written over. Only with the recovery modes kPointInTimeRecovery and kSkipAnyCorruptedRecords,
+        /// and without `wal_compression`.
+        recycle_log_file_num: usize = 0, rocksdb "0", since "6.2", WAL_NOW;
         /// Whether log records stay in memory until the caller flushes the log.
         manual_wal_flush: bool = false, rocksdb "false", since "6.2", WAL_NOW;
         /// Compression of log records: none or ZSTD.
         wal_compression: CompressionType = CompressionType::None, rocksdb "kNoCompression", since "7.4", WAL_NOW;
         /// Whether files are synced with their times (`fsync`) rather than their contents alone (`fdatasync`).
-        use_fsync: bool = false, rocksdb "false", since "6.2", WAL;
+        use_fsync: bool = false, rocksdb "false", since "6.2",
+            no("files are synced with fdatasync, which covers all that is needed to read them");
         /// Whether recovery keeps what the logs held in memtables, and their logs.
         avoid_flush_during_recovery: bool = false, rocksdb "false", since "6.2", OPEN;
         /// Whether closing the database leaves memtables unflushed that had no log.
@@ -193,7 +196,7 @@ options! {
         stats_persist_period_sec: Kind::U32, "600", since "6.2", STATISTICS, "Seconds between statistics kept.";
         table_cache_numshardbits: Kind::I32, "6", since "6.2", CACHE, "Shards of the table cache, as a power of two.";
         track_and_verify_wals: Kind::Switch, "false", since "10.4", no("logs carry no record of the one before"), "Chains logs.";
-        track_and_verify_wals_in_manifest: Kind::Switch, "false", since "6.20", no("the manifest keeps no list of logs"), "Lists logs in the manifest.";
+        track_and_verify_wals_in_manifest: Kind::Switch, "false", since "6.20", no("what a manifest lists is checked at open; ours list no logs"), "Lists logs in the manifest.";
         two_write_queues: Kind::Switch, "false", since "6.2", WRITERS, "A queue for writes that skip the memtable.";
         unordered_write: Kind::Switch, "false", since "6.11", WRITERS, "Lets readers see a group in parts.";
         use_adaptive_mutex: Kind::Switch, "false", since "6.2", WRITERS, "Spins on the database's lock.";

@@ -140,10 +140,14 @@ impl Judged for DbOptions {
                 harm: Harm::Idle,
                 subject: db("recycle_log_file_num"),
                 broken: |o| {
-                    o.recycle_log_file_num > 0
-                        && o.wal_recovery_mode == WalRecoveryMode::AbsoluteConsistency
+                    let takes_ruins_for_damage = matches!(
+                        o.wal_recovery_mode,
+                        WalRecoveryMode::AbsoluteConsistency
+                            | WalRecoveryMode::TolerateCorruptedTailRecords
+                    );
+                    o.recycle_log_file_num > 0 && takes_ruins_for_damage
                 },
-                because: "a log that was written over ends in old records, which wal_recovery_mode=kAbsoluteConsistency takes for damage",
+                because: "a log that was written over may end in old records, which wal_recovery_mode=kAbsoluteConsistency takes for damage and kTolerateCorruptedTailRecords cannot tell from it",
                 mend: |o| o.recycle_log_file_num = 0,
             },
             Rule {
