@@ -27,7 +27,10 @@
 
 pub mod batch;
 pub mod cache;
-#[expect(dead_code, reason = "the job that runs compactions comes with the write path")]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the job that runs compactions comes with the write path")
+)]
 mod compaction;
 pub mod db;
 pub mod error;

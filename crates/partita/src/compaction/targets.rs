@@ -64,8 +64,8 @@ fn sane_multiplier(given: f64) -> f64 {
 /// How many bytes each level should have at most.
 ///
 /// With fixed targets level 1 has `base_bytes`, and each further level `multiplier` times more. With dynamic ones the
-/// last level has what it has, each level above `multiplier` times less, and the levels above the first whose target is
-/// not over `base_bytes` stay empty:
+/// last level has what it has, each level above `multiplier` times less, but `base_bytes` at least, and the levels above the
+/// first that would have no more than `base_bytes` stay empty:
 ///
 /// ```text
 /// level          1      2      3      4       5       6 = last
@@ -78,6 +78,8 @@ pub(crate) struct LevelTargets {
     pub(crate) base_level: usize,
     /// By level; `u64::MAX` for those that should be empty, and for level 0, which counts files.
     pub(crate) bytes: Vec<u64>,
+    /// The deepest of the levels that should be empty and are not.
+    unneeded: Option<usize>,
 }
 
 impl LevelTargets {
@@ -89,19 +91,25 @@ impl LevelTargets {
     /// * `sizes`: bytes by level.
     fn of_sizes(shape: &LeveledShape, sizes: &[u64]) -> Self {
         let last = shape.level_count.max(sizes.len()).max(2) - 1;
-        let (base_level, base_bytes) = if shape.dynamic {
-            dynamic_base(shape, sizes, last)
-        } else {
-            (1, shape.base_bytes as f64)
+        let base = match shape.dynamic {
+            true => dynamic_base(shape, sizes, last),
+            false => Base { level: 1, bytes: shape.base_bytes as f64, unneeded: None },
         };
+        // A level smaller than what level 0 gathers would be written anew by each compaction from there.
+        let least = if shape.dynamic { shape.base_bytes } else { 1 };
         let mut bytes = vec![u64::MAX; last + 1];
-        let mut target = base_bytes;
-        for (level, bytes) in bytes.iter_mut().enumerate().skip(base_level) {
+        let mut target = base.bytes;
+        for (level, bytes) in bytes.iter_mut().enumerate().skip(base.level) {
             // A float beyond the range becomes the largest integer.
-            *bytes = (target.max(1.0)) as u64;
+            *bytes = (target as u64).max(least).max(1);
             target *= shape.multiplier * shape.further_factor(level);
         }
-        Self { base_level, bytes }
+        Self { base_level: base.level, bytes, unneeded: base.unneeded }
+    }
+
+    /// Whether `level` should be empty. What it has goes down when nothing else is due.
+    pub(crate) fn is_unneeded(&self, level: usize) -> bool {
+        level > 0 && self.unneeded.is_some_and(|deepest| level <= deepest)
     }
 
     /// Bytes of an output file on `level`.
@@ -111,27 +119,41 @@ impl LevelTargets {
     }
 }
 
-/// The first level that should hold data, and its target.
-fn dynamic_base(shape: &LeveledShape, sizes: &[u64], last: usize) -> (usize, f64) {
+/// Where dynamic targets begin.
+struct Base {
+    level: usize,
+    /// What the level should have, by the size of the last one.
+    bytes: f64,
+    /// The deepest level that has data and should have none.
+    unneeded: Option<usize>,
+}
+
+fn dynamic_base(shape: &LeveledShape, sizes: &[u64], last: usize) -> Base {
     let size = |level: usize| sizes.get(level).copied().unwrap_or(0);
-    let Some(first_filled) = (1..=last).find(|level| size(*level) > 0) else {
-        return (last, shape.base_bytes as f64);
-    };
-    let largest = (first_filled..=last).map(size).max().unwrap_or(0);
     let base_max = shape.base_bytes as f64;
     let base_min = base_max / shape.multiplier;
-    // What the first filled level should have, were the last one of the largest level's size.
-    let mut target = largest as f64 / shape.multiplier.powi((last - first_filled) as i32);
-    if target <= base_min {
-        // It holds more than it should: it empties into the next, and meanwhile takes level 0.
-        return (first_filled, base_min + 1.0);
+    let Some(first_filled) = (1..=last).find(|level| size(*level) > 0) else {
+        return Base { level: last, bytes: base_max, unneeded: None };
+    };
+    // What each level should have, were the last one of the largest level's size.
+    let mut target = (first_filled..=last).map(size).max().unwrap_or(0) as f64;
+    let mut unneeded = None;
+    for level in (first_filled..last).rev() {
+        target /= shape.multiplier;
+        if target <= base_min && unneeded.is_none() {
+            unneeded = Some(level);
+        }
     }
-    let mut base_level = first_filled;
-    while base_level > 1 && target > base_max {
-        base_level -= 1;
+    if target <= base_min {
+        // The first filled level is smaller than a base has to be; meanwhile it takes level 0.
+        return Base { level: first_filled, bytes: base_min + 1.0, unneeded };
+    }
+    let mut level = first_filled;
+    while level > 1 && target > base_max {
+        level -= 1;
         target /= shape.multiplier;
     }
-    (base_level, target.min(base_max))
+    Base { level, bytes: target.min(base_max), unneeded: None }
 }
 
 #[cfg(test)]
@@ -190,14 +212,15 @@ pub(super) mod tests {
         assert_eq!(base(900).base_level, 6);
         let grown = base(27_000);
         assert_eq!(grown.base_level, 4);
-        assert_eq!(grown.bytes[4..], [270, 2700, 27_000]);
-        assert_eq!(base(5_000).bytes[5..], [500, 5000]);
+        assert_eq!(grown.bytes[4..], [1000, 2700, 27_000]);
+        assert_eq!(base(5_000).bytes[5..], [1000, 5000]);
     }
 
     #[test]
     fn a_level_that_should_be_empty_takes_level_0_and_empties() {
         let targets = LevelTargets::of_sizes(&shape(), &[0, 0, 0, 50, 0, 0, 27_000]);
         assert_eq!(targets.base_level, 3);
-        assert_eq!(targets.bytes[3], 101);
+        assert_eq!(targets.bytes[3..], [1000, 1010, 10_100, 101_000]);
+        assert!(targets.is_unneeded(3) && !targets.is_unneeded(4) && !targets.is_unneeded(0));
     }
 }

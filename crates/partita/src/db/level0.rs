@@ -16,7 +16,7 @@ use crate::key::SeqNo;
 use crate::memtable::MemTable;
 use crate::merge::MergeOperator;
 use crate::table::{TableBuilder, TableContext, TableSummary};
-use crate::version::{FileMeta, FileName, PendingOutput, VersionSet, unique_id};
+use crate::version::{FileMeta, FileName, PendingOutput, TableCounts, VersionSet, unique_id};
 
 /// Entries after which the progress of a flush is told.
 const PROGRESS_ENTRIES: u64 = 1024;
@@ -88,6 +88,7 @@ pub(super) fn write_level0(
         oldest_ancestor_time: origin.unix_seconds,
         creation_time: origin.unix_seconds,
         unique_id: unique_id::of_table(&summary.properties),
+        counts: TableCounts::of_table(&summary.properties),
         ..FileMeta::new(pending.number(), summary.file_size, smallest, largest)
     };
     Ok(Some(Output { file, _pending: pending }))

@@ -9,6 +9,7 @@ use crate::util::compression::CompressionType;
 
 const FLUSH_NOW: Effect = Effect::Honoured("flush");
 const COMPACTION: Effect = Effect::Awaited("compaction");
+const PICKER: Effect = Effect::Honoured("compaction");
 const STALL: Effect = Effect::Honoured("write stalls");
 const TABLE: Effect = Effect::Honoured("table");
 const READ: Effect = Effect::Awaited("iterators");
@@ -50,15 +51,15 @@ options! {
         /// Memtables that are merged into one table.
         min_write_buffer_number_to_merge: i32 = 1, rocksdb "1", in 1 to i32::MAX, since "6.2", FLUSH_NOW;
         /// How tables are merged over time.
-        compaction_style: CompactionStyle = CompactionStyle::Level, rocksdb "kCompactionStyleLevel", since "6.2", COMPACTION;
-        /// Which table of a level is compacted first.
-        compaction_pri: CompactionPriority = CompactionPriority::MinOverlappingRatio, rocksdb "kMinOverlappingRatio", since "6.2", COMPACTION;
+        compaction_style: CompactionStyle = CompactionStyle::Level, rocksdb "kCompactionStyleLevel", since "6.2", PICKER;
+        /// Which table of a level is compacted first; `kRoundRobin` is taken for `kMinOverlappingRatio`.
+        compaction_pri: CompactionPriority = CompactionPriority::MinOverlappingRatio, rocksdb "kMinOverlappingRatio", since "6.2", PICKER;
         /// Whether compactions run by hand only.
-        disable_auto_compactions: bool = false, rocksdb "false", since "6.2", COMPACTION;
+        disable_auto_compactions: bool = false, rocksdb "false", since "6.2", PICKER;
         /// Levels, level 0 included.
         num_levels: i32 = 7, rocksdb "7", in 1 to 64, since "6.2", Effect::Honoured("version");
         /// Tables in level 0 that start a compaction.
-        level0_file_num_compaction_trigger: i32 = 4, rocksdb "4", in 1 to i32::MAX, since "6.2", COMPACTION;
+        level0_file_num_compaction_trigger: i32 = 4, rocksdb "4", in 1 to i32::MAX, since "6.2", PICKER;
         /// Tables in level 0 above which writes are delayed.
         level0_slowdown_writes_trigger: i32 = 20, rocksdb "20", in 0 to i32::MAX, since "6.2", STALL;
         /// Tables in level 0 above which writes wait.
@@ -68,30 +69,30 @@ options! {
         /// Bytes that compactions owe above which writes wait; 0: no such limit.
         hard_pending_compaction_bytes_limit: u64 = 256 << 30, rocksdb "274877906944", since "6.2", STALL;
         /// Bytes of the first level below level 0.
-        max_bytes_for_level_base: u64 = 256 << 20, rocksdb "268435456", in 1 to u64::MAX, since "6.2", COMPACTION;
+        max_bytes_for_level_base: u64 = 256 << 20, rocksdb "268435456", in 1 to u64::MAX, since "6.2", PICKER;
         /// How much larger each level is than the one above.
-        max_bytes_for_level_multiplier: f64 = 10.0, rocksdb "10.000000", since "6.2", COMPACTION;
+        max_bytes_for_level_multiplier: f64 = 10.0, rocksdb "10.000000", since "6.2", PICKER;
         /// A further factor for each level.
-        max_bytes_for_level_multiplier_additional: Vec<i32> = vec![1; 7], rocksdb "1:1:1:1:1:1:1", since "6.2", COMPACTION;
+        max_bytes_for_level_multiplier_additional: Vec<i32> = vec![1; 7], rocksdb "1:1:1:1:1:1:1", since "6.2", PICKER;
         /// Whether the sizes of levels follow that of the last, so that nine tenths of the data lie there.
-        level_compaction_dynamic_level_bytes: bool = true, rocksdb "true", since "6.2", COMPACTION;
+        level_compaction_dynamic_level_bytes: bool = true, rocksdb "true", since "6.2", PICKER;
         /// Bytes of a table in the first level below level 0.
-        target_file_size_base: u64 = 64 << 20, rocksdb "67108864", in 1 to u64::MAX, since "6.2", COMPACTION;
+        target_file_size_base: u64 = 64 << 20, rocksdb "67108864", in 1 to u64::MAX, since "6.2", PICKER;
         /// How much larger a table is than one of the level above.
-        target_file_size_multiplier: i32 = 1, rocksdb "1", in 1 to i32::MAX, since "6.2", COMPACTION;
+        target_file_size_multiplier: i32 = 1, rocksdb "1", in 1 to i32::MAX, since "6.2", PICKER;
         /// Most bytes of one compaction; 0 asks for 25 times `target_file_size_base`.
-        max_compaction_bytes: u64 = 25 * (64 << 20), rocksdb "1677721600", since "6.2", COMPACTION;
-        /// Seconds after which data is compacted, so that what is deleted goes; 0: never.
-        ttl: u64 = 2_592_000, rocksdb "2592000", since "6.2", COMPACTION;
+        max_compaction_bytes: u64 = 25 * (64 << 20), rocksdb "1677721600", since "6.2", PICKER;
+        /// Seconds after which data is compacted, so that what is deleted goes; 0: never. FIFO drops tables by it.
+        ttl: u64 = 2_592_000, rocksdb "2592000", since "6.2", PICKER;
         /// Seconds after which a table is written again; 0: never.
-        periodic_compaction_seconds: u64 = 0, rocksdb "0", since "6.2", COMPACTION;
+        periodic_compaction_seconds: u64 = 0, rocksdb "0", since "6.2", PICKER;
         /// Universal compaction.
         compaction_options_universal: UniversalOptions = UniversalOptions::default(),
             rocksdb "{size_ratio=1;min_merge_width=2;max_merge_width=4294967295;max_size_amplification_percent=200;compression_size_percent=-1;stop_style=kCompactionStopStyleTotalSize;allow_trivial_move=false;incremental=false;}",
-            since "6.2", COMPACTION;
+            since "6.2", PICKER;
         /// FIFO compaction.
         compaction_options_fifo: FifoOptions = FifoOptions::default(),
-            rocksdb "{max_table_files_size=1073741824;allow_compaction=false;age_for_warm=0;}", since "6.2", COMPACTION;
+            rocksdb "{max_table_files_size=1073741824;allow_compaction=false;age_for_warm=0;}", since "6.2", PICKER;
         /// Compression of the last level with data; `None`: as the levels above.
         bottommost_compression: Option<CompressionType> = Some(CompressionType::Zstd), rocksdb "kDisableCompressionOption"
             because "most data lies there, and stays", since "6.2", COMPACTION;

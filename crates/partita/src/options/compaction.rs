@@ -3,7 +3,7 @@ use super::spec::{Effect, Kind, options};
 use super::value::{Given, OptionValue};
 use crate::error::Result;
 
-const PICKER: Effect = Effect::Awaited("compaction");
+const PICKER: Effect = Effect::Honoured("compaction");
 const NO_TEMPERATURE: &str = "files have no temperature here";
 
 options! {
@@ -19,7 +19,7 @@ options! {
         /// All runs are merged when the newer ones exceed this many percent of the oldest.
         max_size_amplification_percent: u32 = 200, rocksdb "200", since "6.2", PICKER;
         /// The share of the data, in percent, that is compressed; -1 compresses all of it.
-        compression_size_percent: i32 = -1, rocksdb "-1", in -1 to 100, since "6.2", PICKER;
+        compression_size_percent: i32 = -1, rocksdb "-1", in -1 to 100, since "6.2", Effect::NoEffect("every run is compressed");
         /// When enough runs are picked.
         stop_style: UniversalStopStyle = UniversalStopStyle::TotalSize, rocksdb "kCompactionStopStyleTotalSize", since "6.2", PICKER;
         /// Whether a run may move down without being written again.

@@ -2,6 +2,7 @@ use super::FileNumber;
 use super::edit::UnknownField;
 use crate::error::Result;
 use crate::key::{InternalKey, PACKED_LEN, SeqNo};
+use crate::table::TableProperties;
 
 /// What the manifest says about a table.
 ///
@@ -45,6 +46,34 @@ pub struct FileMeta {
     pub oldest_blob_file: Option<FileNumber>,
     /// Fields that few files have.
     pub rare: Option<Box<RareFields>>,
+    /// How many entries it has, from whoever wrote it. Not in the manifest: after that was read, the table's first use tells
+    /// ([`TableFile::counts`](super::TableFile::counts)).
+    pub counts: Option<TableCounts>,
+}
+
+/// How many entries a table has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableCounts {
+    /// All entries, range tombstones included.
+    pub entries: u64,
+    /// Deletions, single deletions and range tombstones.
+    pub deletions: u64,
+    /// Range tombstones.
+    pub range_deletions: u64,
+    /// Merge operands.
+    pub merge_operands: u64,
+}
+
+impl TableCounts {
+    /// What a table's properties say; `None` if they leave out entries or deletions.
+    pub fn of_table(properties: &TableProperties) -> Option<Self> {
+        Some(Self {
+            entries: properties.num_entries?,
+            deletions: properties.num_deletions?,
+            range_deletions: properties.num_range_deletions.unwrap_or(0),
+            merge_operands: properties.num_merge_operands.unwrap_or(0),
+        })
+    }
 }
 
 /// What the manifest says about few tables.

@@ -54,7 +54,7 @@ pub use builder::VersionBuilder;
 pub use current::{database_exists, read_current};
 pub use edit::VersionEdit;
 pub use family::{DEFAULT_FAMILY, DEFAULT_FAMILY_NAME, Family};
-pub use file_meta::{FileChecksum, FileMeta, RareFields};
+pub use file_meta::{FileChecksum, FileMeta, RareFields, TableCounts};
 pub use file_name::FileName;
 pub use file_number::FileNumber;
 pub use level::Level;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-use super::{FileName, TableFile, unique_id};
+use super::{FileName, TableCounts, TableFile, unique_id};
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, RandomAccessFile};
 use crate::key::SeqNo;
@@ -194,6 +194,9 @@ impl TableCache {
             return Ok(OpenTable::Shared(reader));
         }
         let reader = Arc::new(self.open(file, level, ctx)?);
+        if let Some(counts) = TableCounts::of_table(reader.properties()) {
+            file.tell_counts(counts);
+        }
         let Some(limit) = self.open_tables.limit else {
             return Ok(OpenTable::Kept(slot.kept.get_or_init(|| reader)));
         };

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::obsolete::{ObsoleteFile, ObsoleteFiles};
 use super::table_cache::ReaderSlot;
-use super::{FileMeta, FileNumber};
+use super::{FileMeta, FileNumber, TableCounts};
 use crate::key::{KeyOrder, PACKED_LEN, SeqNo, ValueType, pack};
 
 /// The packed word of a boundary that is the end of a range tombstone.
@@ -22,11 +22,13 @@ pub struct TableFile {
     /// Set when a durable edit took the file out of the database.
     obsolete: OnceLock<Arc<ObsoleteFiles>>,
     compacting: AtomicBool,
+    known_counts: OnceLock<TableCounts>,
 }
 
 impl TableFile {
     pub(super) fn new(meta: FileMeta) -> Self {
         Self {
+            known_counts: meta.counts.map_or_else(OnceLock::new, OnceLock::from),
             meta,
             slot: ReaderSlot::default(),
             obsolete: OnceLock::new(),
@@ -47,6 +49,16 @@ impl TableFile {
     /// Whether a compaction has reserved the table.
     pub fn is_being_compacted(&self) -> bool {
         self.compacting.load(Ordering::Acquire)
+    }
+
+    /// How many entries the table has, once that is known: from whoever wrote it, or since it was first opened.
+    pub fn counts(&self) -> Option<TableCounts> {
+        self.known_counts.get().copied()
+    }
+
+    /// Tells the counts. They never change.
+    pub(super) fn tell_counts(&self, counts: TableCounts) {
+        let _ = self.known_counts.set(counts);
     }
 
     /// Whether everything in the table lies before `user_key`.

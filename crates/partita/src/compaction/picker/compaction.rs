@@ -7,8 +7,30 @@ use crate::version::{TableFile, Version};
 /// Why a compaction was picked; shown in statistics and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
+    /// Level 0 has many files, or many bytes.
     Level0Files,
+    /// A level is over its target.
     LevelBytes,
+    /// A file was marked, by RocksDB or by whoever wrote it.
+    Marked,
+    /// Most of a file's entries are deletions.
+    Tombstones,
+    /// A file on the bottom holds what only a snapshot needed that is gone.
+    Bottommost,
+    /// Data is older than `ttl`.
+    Ttl,
+    /// A file is older than `periodic_compaction_seconds`.
+    Periodic,
+    /// The newer runs of universal compaction are large beside the oldest.
+    SizeAmplification,
+    /// Neighbouring runs of universal compaction are of like size.
+    SizeRatio,
+    /// There are too many runs.
+    SortedRuns,
+    /// The oldest tables are more than FIFO compaction keeps.
+    FifoBytes,
+    /// The oldest tables are older than FIFO compaction keeps them.
+    FifoTtl,
     Manual,
 }
 
@@ -38,10 +60,32 @@ pub(crate) struct Compaction {
     pub(crate) output_file_bytes: u64,
     /// Bytes that one compaction should have at most: also those of the level below the output that a file overlaps.
     pub(crate) compaction_bytes: u64,
+    /// Whether files may be moved instead of merged, where nothing stands against it.
+    pub(crate) movable: bool,
     pub(crate) reason: Reason,
 }
 
 impl LevelInput {
+    /// Reserves the files of runs that follow each other in age, newest first: each with its level.
+    ///
+    /// * Returns `None` if there are none, or one of them is reserved.
+    pub(super) fn of_runs<'f>(
+        runs: impl Iterator<Item = (usize, &'f [Arc<TableFile>])>,
+    ) -> Option<Vec<Self>> {
+        let mut levels: Vec<(usize, Vec<&Arc<TableFile>>)> = Vec::new();
+        for (level, files) in runs {
+            match levels.last_mut().filter(|(last, _)| *last == level) {
+                Some((_, taken)) => taken.extend(files),
+                None => levels.push((level, files.iter().collect())),
+            }
+        }
+        let reserve = |(level, files): (usize, Vec<&'f Arc<TableFile>>)| {
+            Some(Self { level, files: Claim::all(files)? })
+        };
+        let inputs: Option<Vec<Self>> = levels.into_iter().map(reserve).collect();
+        inputs.filter(|inputs| !inputs.is_empty())
+    }
+
     /// Reserves `files` of `level`, and what they overlap on each level down to `output_level`.
     ///
     /// * `files`: no user key of theirs has entries in other files of the level; on level 0 in no older ones.
@@ -113,7 +157,7 @@ impl Compaction {
 
     /// Whether the files can go to the output level as they are, all of them.
     pub(crate) fn is_trivial_move(&self) -> bool {
-        if self.reason == Reason::Manual
+        if !self.movable
             || self.inputs.iter().any(|input| input.level == self.output_level)
             || self.is_drop()
             || !self.files_are_apart()
@@ -141,7 +185,7 @@ impl Compaction {
 
     /// Whether the files only go, and nothing is written in their place.
     pub(crate) fn is_drop(&self) -> bool {
-        false
+        matches!(self.reason, Reason::FifoBytes | Reason::FifoTtl)
     }
 }
 

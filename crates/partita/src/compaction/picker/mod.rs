@@ -1,22 +1,48 @@
 //! Which files to merge next.
 //!
 //! * `compaction.rs`: what was picked: files, reserved, and where they go.
-//! * `leveled.rs`: the level that is over its target by most gives files to the next.
+//! * `leveled.rs`: the level that is over its target by most gives files to the next; `preference.rs`: which ones.
+//! * `marks.rs`: files that are merged for what is in them; `weight.rs`: what deletions count.
+//! * `universal.rs`, `runs.rs`: sorted runs that are neighbours in age.
+//! * `fifo.rs`: the oldest tables are dropped.
 //! * `range.rs`: files of a range of keys, for compactions by hand.
 //!
 //! A picker looks at one version and keeps nothing: what is under way is seen by the files' reservations. So a pick costs no
-//! more than a walk over the family's files, and is made while nobody installs a version of the family.
+//! more than a walk over the family's files.
+//!
+//! | option | drives |
+//! |---|---|
+//! | `compaction_style`, `disable_auto_compactions` | which picker; whether only compactions by hand are made |
+//! | `num_levels` | the last level |
+//! | `level0_file_num_compaction_trigger` | levelled: files of level 0; universal: runs; FIFO: small tables to merge |
+//! | `max_bytes_for_level_base`, `…_multiplier`, `…_multiplier_additional`, `level_compaction_dynamic_level_bytes` | [targets of levels](super::targets), and what counts as too many bytes on level 0 |
+//! | `target_file_size_base`, `target_file_size_multiplier` | bytes of output files |
+//! | `max_compaction_bytes` | what is merged within level 0; over how much a file may lie to be moved |
+//! | `compaction_pri` | levelled: the [order](preference) of a level's files |
+//! | `ttl`, `periodic_compaction_seconds` | [ages](marks) of data and files; universal takes the smaller of both; FIFO drops by `ttl` |
+//! | `compaction_options_universal` | the [rules](universal) on runs |
+//! | `compaction_options_fifo` | [what is kept](fifo) |
 
 mod compaction;
+mod fifo;
 mod leveled;
+mod marks;
+#[cfg(test)]
+mod model_tests;
+mod preference;
 mod range;
+mod runs;
 #[cfg(test)]
 mod testing;
+mod universal;
+mod weight;
 
 use std::sync::Arc;
 
 pub(crate) use compaction::{Compaction, LevelInput, Reason};
+pub(crate) use fifo::FifoPicker;
 pub(crate) use leveled::LeveledPicker;
+pub(crate) use universal::UniversalPicker;
 
 use crate::key::SeqNo;
 use crate::options::{ColumnFamilyOptions, CompactionStyle};
@@ -26,6 +52,8 @@ use crate::version::Version;
 #[derive(Clone, Debug)]
 pub(crate) enum Picker {
     Leveled(LeveledPicker),
+    Universal(UniversalPicker),
+    Fifo(FifoPicker),
     /// Compactions run by hand only, in the way of another picker.
     ByHand(Box<Picker>),
 }
@@ -41,9 +69,15 @@ pub(crate) struct Moment {
 
 impl Picker {
     pub(crate) fn new(options: &ColumnFamilyOptions) -> Self {
-        let picker = Self::Leveled(LeveledPicker::new(options));
+        let picker = match options.compaction_style {
+            CompactionStyle::Level | CompactionStyle::None => {
+                Self::Leveled(LeveledPicker::new(options))
+            }
+            CompactionStyle::Universal => Self::Universal(UniversalPicker::new(options)),
+            CompactionStyle::Fifo => Self::Fifo(FifoPicker::new(options)),
+        };
         let by_hand =
-            options.disable_auto_compactions || options.compaction_style != CompactionStyle::Level;
+            options.disable_auto_compactions || options.compaction_style == CompactionStyle::None;
         if by_hand { Self::ByHand(Box::new(picker)) } else { picker }
     }
 
@@ -51,6 +85,8 @@ impl Picker {
     pub(crate) fn pick(&self, version: &Arc<Version>, moment: &Moment) -> Option<Compaction> {
         match self {
             Self::Leveled(picker) => picker.pick(version, moment),
+            Self::Universal(picker) => picker.pick(version, moment),
+            Self::Fifo(picker) => picker.pick(version, moment),
             Self::ByHand(_) => None,
         }
     }
@@ -59,6 +95,8 @@ impl Picker {
     /// they overlap on each level down to `output_level`, which may be `level` itself.
     ///
     /// * `None` has no bound.
+    /// * Universal compaction knows whole runs only: if there is such a file, all that is not newer than `level` is merged
+    ///   into the last level; but a level is written again in place by the file. FIFO compaction does what is due.
     /// * Returns `None` if there are no such files, or one of them is reserved: then it can be tried again after the
     ///   compaction that has it.
     pub(crate) fn pick_range(
@@ -69,27 +107,37 @@ impl Picker {
         from: Option<&[u8]>,
         to: Option<&[u8]>,
     ) -> Option<Compaction> {
+        let files = range::files_in_range(version, level, from, to);
+        if files.is_empty() {
+            return None;
+        }
         match self {
-            Self::Leveled(picker) => {
-                let files = range::files_in_range(version, level, from, to);
-                picker.merge(version, level, &files, output_level, Reason::Manual)
+            Self::Leveled(picker) => picker.merge(version, level, &files, output_level),
+            Self::Universal(picker) if level == output_level && level > 0 => {
+                picker.rewrite(version, level, &files)
             }
+            Self::Universal(picker) => picker.pick_runs_from(version, level),
+            Self::Fifo(picker) => picker.pick(version, &Moment::default()),
             Self::ByHand(picker) => picker.pick_range(version, level, output_level, from, to),
         }
     }
 
-    /// How urgent each level is, from 0; one from 1 on asks for a compaction.
+    /// How urgent each level is, from 0; one from 1 on asks for a compaction. Universal and FIFO compaction have one number.
     pub(crate) fn scores(&self, version: &Version) -> Vec<f64> {
         match self {
             Self::Leveled(picker) => picker.scores(version),
+            Self::Universal(picker) => picker.scores(version),
+            Self::Fifo(picker) => picker.scores(version),
             Self::ByHand(picker) => picker.scores(version),
         }
     }
 
-    /// Bytes that compactions have to write until none is due: what writers are slowed by.
+    /// Bytes that compactions have to write until every level is within its target: what writers are slowed by. Universal and
+    /// FIFO compaction have no such targets.
     pub(crate) fn pending_bytes(&self, version: &Version) -> u64 {
         match self {
             Self::Leveled(picker) => picker.pending_bytes(version),
+            Self::Universal(_) | Self::Fifo(_) => 0,
             Self::ByHand(picker) => picker.pending_bytes(version),
         }
     }
@@ -98,6 +146,8 @@ impl Picker {
     pub(crate) fn base_level(&self, version: &Version) -> usize {
         match self {
             Self::Leveled(picker) => picker.base_level(version),
+            Self::Universal(picker) => picker.base_level(version),
+            Self::Fifo(_) => 0,
             Self::ByHand(picker) => picker.base_level(version),
         }
     }
@@ -167,7 +217,7 @@ mod tests {
         ] {
             let picker = picker(change);
             assert!(picker.pick(&version, &Moment::default()).is_none());
-            assert!(picker.scores(&version)[0] >= 1.0);
+            assert!(picker.scores(&version)[0] >= 1.0 && picker.pending_bytes(&version) >= 40);
             assert!(
                 picker.pick_range(&version, 0, picker.base_level(&version), None, None).is_some()
             );

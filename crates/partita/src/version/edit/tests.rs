@@ -72,6 +72,7 @@ fn new_file() -> impl Strategy<Value = NewFile> {
             timestamps_persisted,
             oldest_blob_file: Some(number).filter(|number| blobs && number.get() != 0),
             rare,
+            counts: None,
         };
         NewFile { level, file }
     })
