@@ -8,6 +8,8 @@ use crate::error::ErrorKind;
 use crate::io::MemoryFileSystem;
 use crate::options::ColumnFamilyOptions;
 use crate::table::{BlockRole, ReadContext};
+use crate::version::edit::{DeletedFile, NewFile};
+use crate::version::{FileMeta, VersionEdit};
 
 /// An empty database that compacts nothing by itself.
 fn create(fs: &MemoryFileSystem, options: ColumnFamilyOptions) -> Db {
@@ -308,5 +310,58 @@ fn making_a_walk_over_many_range_tombstones_costs_the_same_as_over_few() {
         assert_eq!(iter.key(), key(5));
         iter.next().unwrap();
         assert!(!iter.is_valid());
+    }
+}
+
+/// Moves tables of level 0 to another level; the caller knows that they do not overlap.
+pub(super) fn move_tables(db: &Db, level: usize) {
+    let family = db.default_family();
+    let files = family.0.view.load().version.levels()[0].files().to_vec();
+    let edit = VersionEdit {
+        family: family.id(),
+        new_files: files
+            .iter()
+            .map(|file| NewFile { level: level as u32, file: FileMeta::clone(file) })
+            .collect(),
+        deleted_files: files
+            .iter()
+            .map(|file| DeletedFile { level: 0, number: file.number })
+            .collect(),
+        ..VersionEdit::default()
+    };
+    db.inner().install_flushed(vec![edit], &[(&family, &[])]).unwrap();
+}
+
+#[test]
+fn the_newest_version_counts_where_a_key_goes_over_the_border_of_tables() {
+    let fs = MemoryFileSystem::new();
+    let db = create(&fs, ColumnFamilyOptions::default());
+    db.put(b"k", b"old").unwrap();
+    db.put(b"z", b"last").unwrap();
+    db.flush().unwrap();
+    let before = db.snapshot();
+    db.put(b"a", b"first").unwrap();
+    db.put(b"k", b"new").unwrap();
+    db.flush().unwrap();
+    move_tables(&db, 3);
+    let family = db.default_family();
+    let version = Arc::clone(&family.0.view.load().version);
+    assert_eq!(version.levels()[3].len(), 2);
+    let (now, then) = (ReadOptions::default(), ReadOptions::at(&before));
+    for (read, value) in [(now, &b"new"[..]), (then, b"old")] {
+        let mut ctx = ReadContext::default();
+        for bound in [Bound::Included(&b"k"[..]), Bound::Included(b"m"), Bound::Excluded(b"z")] {
+            let range = (Bound::Unbounded, bound);
+            let found = db.get_floor_with(&family, range, &read, &mut ctx).unwrap().unwrap();
+            assert_eq!((&*found.key, &*found.value), (&b"k"[..], value), "{bound:?}");
+        }
+        for bound in [Bound::Included(&b"k"[..]), Bound::Excluded(b"b"), Bound::Excluded(b"a")] {
+            let range = (bound, Bound::Unbounded);
+            let found = db.get_ceil_with(&family, range, &read, &mut ctx).unwrap().unwrap();
+            assert_eq!((&*found.key, &*found.value), (&b"k"[..], value), "{bound:?}");
+        }
+        let values = db.multi_get_with(&family, &["k", "z"], &read, &mut ctx).unwrap();
+        assert_eq!(values[0].as_deref(), Some(value));
+        assert_eq!(values[1].as_deref(), Some(&b"last"[..]));
     }
 }

@@ -1,5 +1,6 @@
 //! Reading databases that RocksDB 11.8.1 wrote: every one gives what RocksDB's own iterator gave.
 
+use std::ops::Bound;
 use std::path::Path;
 
 use partita_testkit::golden;
@@ -9,6 +10,34 @@ use crate::error::ErrorKind;
 
 fn open(dir: &Path) -> Result<Db> {
     DbBuilder::new(dir).cache(Cache::new(1 << 20)).open_read_only()
+}
+
+/// Many keys at once, and floors and ceilings of keys and of what lies between them, against the sorted pairs.
+fn compare_neighbors(db: &Db, family: &ColumnFamily, sorted: &[(Vec<u8>, Vec<u8>)], what: &str) {
+    let order = family.key_order();
+    let keys: Vec<&[u8]> = sorted.iter().rev().map(|(key, _)| &key[..]).collect();
+    let values = db.multi_get_cf(family, &keys).unwrap();
+    for (value, (_, expected)) in values.iter().zip(sorted.iter().rev()) {
+        assert_eq!(value.as_deref(), Some(&expected[..]), "{what}: multi_get");
+    }
+    let pair =
+        |found: Option<KeyValue>| found.map(|found| (found.key.to_vec(), found.value.to_vec()));
+    let step = sorted.len() / 500 + 1;
+    for (key, _) in sorted.iter().step_by(step) {
+        for target in [&key[..], &[key, &b"\0"[..]].concat()] {
+            let before = sorted.partition_point(|(key, _)| order.compare(key, target).is_lt());
+            let up_to = sorted.partition_point(|(key, _)| order.compare(key, target).is_le());
+            for (bound, floor, ceil) in [
+                (Bound::Included(target), up_to.checked_sub(1), before),
+                (Bound::Excluded(target), before.checked_sub(1), up_to),
+            ] {
+                let found = pair(db.get_floor_cf(family, bound).unwrap());
+                assert_eq!(found.as_ref(), floor.and_then(|at| sorted.get(at)), "{what}: floor");
+                let found = pair(db.get_ceil_cf(family, bound).unwrap());
+                assert_eq!(found.as_ref(), sorted.get(ceil), "{what}: ceiling");
+            }
+        }
+    }
 }
 
 /// Every file of a directory with its contents.
@@ -63,6 +92,7 @@ fn every_golden_database_is_read_as_rocksdb_read_it_and_left_alone() {
                 let is_there = expected.iter().any(|(other, _)| *other == absent);
                 assert_eq!(db.get_cf(&family, &absent).unwrap().is_some(), is_there);
             }
+            compare_neighbors(&db, &family, &expected, &format!("{} {name}", golden.name()));
         }
         drop(db);
         assert!(contents(&golden.path()) == before, "{} was changed", golden.name());
