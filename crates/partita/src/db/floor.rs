@@ -260,6 +260,9 @@ impl<'s> Search<'s> {
             .into_iter()
             .flat_map(move |files| (0..files.len()).filter_map(move |at| make(0, files, at)));
         let sorted = levels.iter().enumerate().skip(1).filter_map(move |(level, files)| {
+            if files.is_empty() {
+                return None;
+            }
             let at = match end {
                 End::Last => files.last_up_to(order, bound)?,
                 End::First => files.first_from(order, bound)?,
