@@ -14,7 +14,7 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Db, DbInner};
 use crate::error::{Error, ErrorKind, Result};
@@ -113,6 +113,8 @@ pub(super) struct Failure {
     stops_writes: AtomicBool,
     /// Whether there is any.
     is_there: AtomicBool,
+    /// How often something failed.
+    count: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -134,6 +136,7 @@ struct State {
 impl Failure {
     /// Notes a failure, unless there is one that weighs more. A later one of the same weight is the current one.
     pub(super) fn set(&self, work: BackgroundWork, error: &Error, paranoid: bool) {
+        self.count.fetch_add(1, Ordering::Relaxed);
         let error = BackgroundError::new(work, error, paranoid);
         let mut state = lock(&self.state);
         state.log_failed |= work == BackgroundWork::Log;
@@ -145,6 +148,11 @@ impl Failure {
         }
         self.is_there.store(true, Ordering::Release);
         state.error = Some(error);
+    }
+
+    /// How often something failed since the database was opened.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Notes that numbers below `end` may be in the log though nobody was told so.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+use super::counters::FamilyCounters;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
 use crate::key::KeyOrder;
@@ -35,11 +36,20 @@ pub(super) struct FamilyState {
     pub(super) merge_operator: Option<Arc<dyn MergeOperator>>,
     /// Whether it stands in for one that is not known.
     pub(super) operator_is_missing: bool,
+    pub(super) counters: FamilyCounters,
     pub(super) tables: TableCache,
     /// The flush that is under way.
     pub(super) flushing: FlushProgress,
     /// Readers take the pointer without a lock; it is replaced under the database's lock.
     pub(super) view: ArcSwap<ReadView>,
+}
+
+impl FamilyState {
+    /// Gives readers a new view.
+    pub(super) fn show(&self, view: ReadView) {
+        self.counters.count_view();
+        self.view.store(Arc::new(view));
+    }
 }
 
 /// The column family that every database has.

@@ -20,6 +20,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::family::FamilyState;
 use super::level0::{Origin, Output, write_level0};
+use super::stats::LevelCounters;
 use super::writer::Flushing;
 use super::{BackgroundWork, ColumnFamily, Db, DbInner};
 use crate::error::{Error, ErrorKind, Result};
@@ -275,10 +276,23 @@ impl DbInner {
                 return Ok(None);
             }
             let progress = &family.0.flushing;
+            let began_nanos = writer.clock.monotonic_nanos();
             progress.begin(memtables);
             let written = write_level0(self.table_place(), &family.0, memtables, &origin);
             progress.memtables.store(0, Ordering::Release);
-            written
+            let nanos = writer.clock.monotonic_nanos().saturating_sub(began_nanos);
+            let output = written?;
+            family.0.counters.add_to_level(
+                0,
+                &LevelCounters {
+                    flushes: 1,
+                    bytes_written: output.as_ref().map_or(0, |output| output.file.file_bytes),
+                    entries_read: memtables.iter().map(|memtable| memtable.stats().entries).sum(),
+                    micros: nanos / 1000,
+                    ..LevelCounters::default()
+                },
+            );
+            Ok(output)
         };
         set.0.iter().map(write).collect()
     }

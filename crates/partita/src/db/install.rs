@@ -49,10 +49,11 @@ impl super::family::FamilyState {
         let view = self.view.load();
         let is_left =
             |memtable: &&Arc<MemTable>| !without.iter().any(|other| Arc::ptr_eq(other, memtable));
-        self.view.store(Arc::new(ReadView {
+        self.counters.retire(without.iter().map(Arc::downgrade));
+        self.show(ReadView {
             memtable: Arc::clone(&view.memtable),
             frozen: view.frozen.iter().filter(is_left).cloned().collect(),
             version: self.family.current(),
-        }));
+        });
     }
 }

@@ -18,6 +18,8 @@
 //! | `background_error.rs`, `resume.rs` | what stops writes, and how they go on |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
+//! | `counters.rs`, `stats.rs`, `estimates.rs` | what is counted; figures as values |
+//! | `properties.rs`, `property_text.rs` | the same under RocksDB's names |
 //! | `recover.rs`, `settle.rs`, `apply.rs` | from logs and batches to memtables |
 //! | `family.rs`, `read_view.rs` | what a column family has in memory |
 //! | `read.rs`, `read_options.rs`, `value.rs` | what reads are asked with, and what they give |
@@ -31,8 +33,10 @@ mod builder;
 mod close;
 mod column_families;
 mod commit;
+mod counters;
 #[cfg(test)]
 mod crash_tests;
+mod estimates;
 mod family;
 mod file_iter;
 mod floor;
@@ -59,6 +63,8 @@ mod open_write;
 mod prefix_tests;
 mod pressure;
 mod progress;
+mod properties;
+mod property_text;
 mod read;
 #[cfg(test)]
 mod read_model_tests;
@@ -80,6 +86,9 @@ mod source;
 mod stall;
 #[cfg(test)]
 mod stall_tests;
+mod stats;
+#[cfg(test)]
+mod stats_tests;
 #[cfg(test)]
 mod tests;
 mod tombstones;
@@ -91,6 +100,7 @@ mod writer;
 
 pub use background_error::{BackgroundError, BackgroundWork};
 pub use builder::DbBuilder;
+pub use estimates::TableSums;
 pub use family::{ColumnFamily, FamilyConfig};
 pub use floor::{KeyRange, KeyValue};
 pub use iterator::{DbIterator, IterOptions};
@@ -101,6 +111,10 @@ pub use read_options::{ReadOptions, ReadTier};
 pub use recover::LostLogBytes;
 pub use snapshot::Snapshot;
 pub use stall::{StallCount, StallStats};
+pub use stats::{
+    DbStats, FamilyStats, LevelCounters, LevelStats, MemTablesStats, MemTablesSum, SnapshotStats,
+    WriteStats,
+};
 pub use value::PinnedValue;
 pub use write::WriteOptions;
 
@@ -112,6 +126,7 @@ use std::sync::{Arc, Weak};
 use arc_swap::ArcSwap;
 
 use close::Opened;
+use counters::DbCounters;
 use memory::Sharers;
 use snapshot::SnapshotList;
 use writer::Writer;
@@ -138,6 +153,9 @@ struct DbInner {
     option_findings: Vec<Finding>,
     /// The family that is always there.
     default_family: ColumnFamily,
+    counters: DbCounters,
+    /// When it was opened, by the builder's clock.
+    opened_nanos: u64,
     lost_log_bytes: Vec<LostLogBytes>,
     fs: Arc<dyn FileSystem>,
     /// How it was opened, for families that are created later.

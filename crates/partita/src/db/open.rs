@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+use super::counters::{DbCounters, FamilyCounters};
 use super::family::{FamilyState, default_of};
 use super::memtables::new_memtable;
 use super::missing_operator::MissingOperator;
@@ -66,6 +67,8 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
         default_family: default_of(&families).clone(),
         families: ArcSwap::from_pointee(families),
         option_findings,
+        counters: DbCounters::default(),
+        opened_nanos: builder.clock.monotonic_nanos(),
         lost_log_bytes: recovered.lost,
         fs: Arc::clone(&builder.fs),
         builder: builder.clone(),
@@ -241,6 +244,7 @@ pub(super) fn family_state(
         options,
         merge_operator,
         operator_is_missing,
+        counters: FamilyCounters::default(),
         tables,
         flushing: FlushProgress::default(),
         view: ArcSwap::from_pointee(view),
@@ -272,11 +276,11 @@ pub(super) fn recover_logs(
     for (id, memtable) in &recovered.memtables {
         if let Some(ColumnFamily(state)) = families.get(id) {
             let view = state.view.load();
-            state.view.store(Arc::new(ReadView {
+            state.show(ReadView {
                 memtable: Arc::clone(memtable),
                 frozen: Box::default(),
                 version: Arc::clone(&view.version),
-            }));
+            });
         }
     }
     Ok(recovered)

@@ -19,6 +19,7 @@ use arc_swap::ArcSwap;
 
 use super::background_error::Failure;
 use super::commit::CommitQueue;
+use super::counters::DbCounters;
 use super::family::default_of;
 use super::identity::{new_db_id, new_session_id};
 use super::level0::TablePlace;
@@ -101,6 +102,8 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         default_family: default_of(&families).clone(),
         families: ArcSwap::from_pointee(families),
         option_findings,
+        counters: DbCounters::default(),
+        opened_nanos: builder.clock.monotonic_nanos(),
         lost_log_bytes: recovered.lost,
         fs: Arc::clone(&builder.fs),
         builder: builder.clone(),

@@ -358,7 +358,8 @@ impl Db {
     /// # Ok::<(), partita::Error>(())
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        self.inner().snapshots.take(|| self.visible_seqno())
+        let unix_seconds = self.inner().builder.clock.unix_micros() / 1_000_000;
+        self.inner().snapshots.take(unix_seconds, || self.visible_seqno())
     }
 
     /// The value of a key as it was when a snapshot was taken.

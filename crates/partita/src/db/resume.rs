@@ -35,7 +35,7 @@
 //! If an **entry could not be inserted** whose record is in the log, the memtable has a part of a batch, under numbers that
 //! nobody has seen. No way leads back from there but replaying the log.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use super::flush::FlushSet;
 use super::memtables::new_memtable;
@@ -133,7 +133,7 @@ impl DbInner {
         for (family, memtable) in families.iter().zip(fresh) {
             let version = family.0.family.current();
             let frozen = Box::default();
-            family.0.view.store(Arc::new(ReadView { memtable, frozen, version }));
+            family.0.show(ReadView { memtable, frozen, version });
         }
         drop(views);
         drop(installing);

@@ -57,7 +57,7 @@ impl SpilledTables {
             let state = &family.0;
             let version = Arc::clone(&state.view.load().version);
             let (memtable, frozen) = (Arc::clone(&memtable), Box::default());
-            state.view.store(Arc::new(ReadView { memtable, frozen, version }));
+            state.show(ReadView { memtable, frozen, version });
             Ok(Arc::clone(&state.view.load().memtable))
         }
     }
@@ -134,11 +134,11 @@ impl DbInner {
         self.versions.log_and_apply(edits)?;
         drop(outputs);
         for family in settled {
-            family.0.view.store(Arc::new(ReadView {
+            family.0.show(ReadView {
                 memtable: new_memtable(&self.cache, family.key_order(), current)?,
                 frozen: Box::default(),
                 version: family.0.family.current(),
-            }));
+            });
         }
         let obsolete = lock(&writer.logs).take_older_than(needed);
         self.remove_logs(&obsolete);

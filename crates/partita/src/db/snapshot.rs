@@ -31,11 +31,11 @@ impl fmt::Debug for Snapshot {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        let mut counts = lock(&self.list.counts);
-        if let Some(count) = counts.get_mut(&self.seqno) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.seqno);
+        let mut taken = lock(&self.list.taken);
+        if let Some(same) = taken.get_mut(&self.seqno) {
+            same.count -= 1;
+            if same.count == 0 {
+                taken.remove(&self.seqno);
             }
         }
     }
@@ -44,23 +44,36 @@ impl Drop for Registered {
 /// The snapshots that live.
 #[derive(Default)]
 pub(super) struct SnapshotList {
-    counts: Mutex<BTreeMap<SeqNo, usize>>,
+    pub(super) taken: Mutex<BTreeMap<SeqNo, SameMoment>>,
+}
+
+/// Snapshots that see the same writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SameMoment {
+    pub(super) count: usize,
+    /// When the first of them was taken.
+    pub(super) unix_seconds: u64,
 }
 
 impl SnapshotList {
     /// Takes a snapshot.
     ///
+    /// * `unix_seconds`: now.
     /// * `visible`: asked under the lock, so that a flush that does not see this snapshot has only entries that it sees.
-    pub(super) fn take(self: &Arc<Self>, visible: impl FnOnce() -> SeqNo) -> Snapshot {
-        let mut counts = lock(&self.counts);
+    pub(super) fn take(
+        self: &Arc<Self>,
+        unix_seconds: u64,
+        visible: impl FnOnce() -> SeqNo,
+    ) -> Snapshot {
+        let mut taken = lock(&self.taken);
         let seqno = visible();
-        *counts.entry(seqno).or_default() += 1;
+        taken.entry(seqno).or_insert(SameMoment { count: 0, unix_seconds }).count += 1;
         Snapshot(Arc::new(Registered { seqno, list: Arc::clone(self) }))
     }
 
     /// All of them, ascending.
     pub(super) fn seqnos(&self) -> Vec<SeqNo> {
-        lock(&self.counts).keys().copied().collect()
+        lock(&self.taken).keys().copied().collect()
     }
 }
 
@@ -72,9 +85,9 @@ mod tests {
     fn a_snapshot_is_known_until_its_last_clone_goes() {
         let list = Arc::new(SnapshotList::default());
         let seqno = |n| SeqNo::new(n).unwrap();
-        let first = list.take(|| seqno(3));
-        let same = list.take(|| seqno(3));
-        let later = list.take(|| seqno(7));
+        let first = list.take(0, || seqno(3));
+        let same = list.take(0, || seqno(3));
+        let later = list.take(0, || seqno(7));
         let clone = first.clone();
         assert_eq!(list.seqnos(), [seqno(3), seqno(7)]);
         drop((first, same));

@@ -219,7 +219,7 @@ impl DbInner {
     }
 
     /// What presses on writers now.
-    fn pressed(&self, writer: &Writer) -> Pressed {
+    pub(super) fn pressed(&self, writer: &Writer) -> Pressed {
         let pressed = writer.stall.by_debts().or(self.memory_pressed());
         match writer.stall.is_crowded.load(Ordering::Acquire) {
             true => pressed.or(self.memtables_pressed()),

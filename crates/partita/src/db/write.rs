@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::apply::{Hints, Target, apply, check, no_family};
 use super::commit::{CommitOptions, LogRecord, Stages};
+use super::counters::add;
 use super::read_view::ReadView;
 use super::writer::Writer;
 use super::{BackgroundWork, ColumnFamily, Db, DbInner};
@@ -227,7 +228,10 @@ impl DbInner {
         if one.iter().chain(&more).any(is_full) {
             writer.some_full.store(true, Ordering::Release);
         }
-        writer.stall.wrote(batch.record_bytes().len());
+        let bytes = batch.record_bytes().len();
+        writer.stall.wrote(bytes);
+        add(&self.counters.batches, 1);
+        add(&self.counters.batch_bytes, bytes as u64);
         Ok(())
     }
 }
@@ -250,7 +254,12 @@ impl Stages for DbInner {
             let end = record.first.get() + u64::from(record.count);
             writer.failure.doubt_up_to(SeqNo::new(end).unwrap_or(SeqNo::MAX));
             self.background_failed(BackgroundWork::Log, error);
-        })
+        })?;
+        let counters = &self.counters;
+        add(&counters.log_records, 1);
+        add(&counters.log_bytes, record.parts.iter().map(|part| part.len() as u64).sum());
+        add(&counters.log_syncs, u64::from(record.sync));
+        Ok(())
     }
 
     fn insert(&self, batch: &WriteBatch, first: SeqNo) -> Result<()> {
@@ -267,6 +276,8 @@ impl Stages for DbInner {
     }
 
     fn publish(&self, last: SeqNo) {
+        add(&self.counters.groups, 1);
+        add(&self.counters.keys, last.get().saturating_sub(self.last().get()));
         self.versions.raise_last_sequence(last);
     }
 

@@ -132,7 +132,7 @@ impl TableReader {
             two_level_index: index_type == IndexType::TwoLevel,
             index_format,
             data_blocks: budget.data_blocks(),
-            _charge: budget.cache.reserve(Role::TableHandle, handle_bytes),
+            charge: budget.cache.reserve(Role::TableHandle, handle_bytes),
             budget,
             index: Lazy::default(),
             filter,

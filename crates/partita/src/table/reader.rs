@@ -60,7 +60,7 @@ pub struct TableReader {
     pub(super) has_range_tombstones: bool,
     pub(super) range_tombstones: Lazy<(Arc<RangeTombstones>, Reservation)>,
     /// What the reader takes itself.
-    pub(super) _charge: Reservation,
+    pub(super) charge: Reservation,
 }
 
 /// What became of a table's filter.
@@ -496,6 +496,11 @@ impl TableReader {
     /// The file's length in bytes.
     pub fn file_len(&self) -> u64 {
         self.fetcher.file_len()
+    }
+
+    /// Bytes that the open table takes for itself; its pieces and blocks are in the cache.
+    pub fn handle_bytes(&self) -> usize {
+        self.charge.bytes()
     }
 
     /// The cache that the table's blocks and pieces are in.

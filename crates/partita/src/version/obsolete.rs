@@ -59,6 +59,10 @@ impl PendingOutputs {
         PendingOutput { numbers: Arc::clone(&self.numbers), number }
     }
 
+    pub(super) fn first(&self) -> Option<FileNumber> {
+        lock(&self.numbers).first().copied()
+    }
+
     pub(super) fn contains(&self, number: FileNumber) -> bool {
         lock(&self.numbers).contains(&number)
     }

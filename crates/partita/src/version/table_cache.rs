@@ -176,6 +176,14 @@ impl TableCache {
         self.open_into_slot(file, level, ctx)
     }
 
+    /// The table's reader if it is open.
+    pub fn get_if_open<'f>(&self, file: &'f Arc<TableFile>) -> Option<OpenTable<'f>> {
+        if let Some(reader) = file.slot.kept.get() {
+            return Some(OpenTable::Kept(reader));
+        }
+        file.slot.shared().map(OpenTable::Shared)
+    }
+
     #[cold]
     fn open_into_slot<'f>(
         &self,

@@ -85,8 +85,8 @@ pub struct VersionSet {
     dir: PathBuf,
     options: VersionSetOptions,
     families: Mutex<BTreeMap<u32, Arc<Family>>>,
-    /// Every version that may still be in use, of dropped families, too.
-    versions: Mutex<Vec<Weak<Version>>>,
+    /// Every version that may still be in use, with its family, of dropped ones, too.
+    versions: Mutex<Vec<(u32, Weak<Version>)>>,
     unopened: BTreeMap<u32, String>,
     next_file_number: AtomicU64,
     last_sequence: AtomicU64,
@@ -201,7 +201,7 @@ impl VersionSet {
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         options: VersionSetOptions,
-        current: FileNumber,
+        manifest: FileNumber,
         replayed: Replayed,
     ) -> Self {
         let families: BTreeMap<u32, Arc<Family>> = replayed
@@ -209,8 +209,9 @@ impl VersionSet {
             .into_iter()
             .map(|start| (start.id, Arc::new(Family::new(start))))
             .collect();
-        let versions = families.values().map(|family| Arc::downgrade(&family.current())).collect();
-        let next_file_number = replayed.next_file_number.max(current.next());
+        let current = |family: &Arc<Family>| (family.id(), Arc::downgrade(&family.current()));
+        let versions = families.values().map(current).collect();
+        let next_file_number = replayed.next_file_number.max(manifest.next());
         Self {
             fs,
             dir: dir.to_owned(),
@@ -228,7 +229,10 @@ impl VersionSet {
             obsolete: Arc::default(),
             pending: PendingOutputs::default(),
             manifest: Mutex::default(),
-            manifest_files: Mutex::new(ManifestFiles { current, ..ManifestFiles::default() }),
+            manifest_files: Mutex::new(ManifestFiles {
+                current: manifest,
+                ..ManifestFiles::default()
+            }),
         }
     }
 
@@ -488,14 +492,14 @@ impl VersionSet {
             }
             if let Some(version) = change.version {
                 let version = Arc::new(version);
-                self.track(&version);
+                self.track(family.id(), &version);
                 replaced.push(family.install(version));
             }
             if change.dropped {
                 family.mark_dropped();
                 lock(&self.families).remove(&family.id());
             } else if self.family(family.id()).is_none() {
-                self.track(&family.current());
+                self.track(family.id(), &family.current());
                 lock(&self.families).insert(family.id(), family);
             }
         }
@@ -518,14 +522,26 @@ impl VersionSet {
     }
 
     /// Notes a version, to be found as long as somebody holds it.
-    fn track(&self, version: &Arc<Version>) {
+    fn track(&self, family: u32, version: &Arc<Version>) {
         let mut versions = lock(&self.versions);
-        versions.retain(|version| version.strong_count() > 0);
-        versions.push(Arc::downgrade(version));
+        versions.retain(|(_, version)| version.strong_count() > 0);
+        versions.push((family, Arc::downgrade(version)));
     }
 
     fn versions_in_use(&self) -> Vec<Arc<Version>> {
-        lock(&self.versions).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.versions).iter().filter_map(|(_, version)| version.upgrade()).collect()
+    }
+
+    /// The versions of a family that are in use.
+    pub fn versions_of(&self, family: u32) -> Vec<Arc<Version>> {
+        let versions = lock(&self.versions);
+        let own = versions.iter().filter(|(id, _)| *id == family);
+        own.filter_map(|(_, version)| version.upgrade()).collect()
+    }
+
+    /// The first of the files that are being written and that no version names yet.
+    pub fn first_pending_output(&self) -> Option<FileNumber> {
+        self.pending.first()
     }
 
     /// Of names found in the directory, those that the database has no use for: left behind by a crash, or by somebody

@@ -1,0 +1,86 @@
+//! What a database counts while it works. Owners of the work add; [`Db::stats`](super::Db::stats) reads.
+//!
+//! * Counters that every write touches are one relaxed addition a batch or a group, never one a key.
+//! * What flushes and compactions come to is added once a job, under a lock that nothing else waits for.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, Weak};
+
+use super::stats::LevelCounters;
+use crate::memtable::MemTable;
+use crate::util::sync::lock;
+
+/// Counters of a database, since it was opened.
+#[derive(Debug, Default)]
+pub(super) struct DbCounters {
+    /// Batches that were inserted into memtables, and the bytes of their records.
+    pub(super) batches: AtomicU64,
+    pub(super) batch_bytes: AtomicU64,
+    /// Groups whose sequence numbers were published, and how many numbers.
+    pub(super) groups: AtomicU64,
+    pub(super) keys: AtomicU64,
+    /// Records written to logs, the bytes of their batches, and how many had to survive a power cut.
+    pub(super) log_records: AtomicU64,
+    pub(super) log_bytes: AtomicU64,
+    pub(super) log_syncs: AtomicU64,
+    /// Compactions under way.
+    pub(super) running_compactions: AtomicU64,
+}
+
+/// Counters of a column family, since it was opened.
+#[derive(Debug, Default)]
+pub(super) struct FamilyCounters {
+    /// Views that readers were given.
+    views: AtomicU64,
+    /// By the level that was written to.
+    levels: Mutex<Vec<LevelCounters>>,
+    /// Flushed memtables that somebody may still read.
+    retired: Mutex<Vec<Weak<MemTable>>>,
+}
+
+/// Adds to a counter that nobody orders anything by.
+pub(super) fn add(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}
+
+impl FamilyCounters {
+    pub(super) fn count_view(&self) {
+        add(&self.views, 1);
+    }
+
+    pub(super) fn views(&self) -> u64 {
+        self.views.load(Ordering::Relaxed)
+    }
+
+    /// Adds what a flush or a compaction came to that wrote to `level`.
+    pub(super) fn add_to_level(&self, level: usize, counters: &LevelCounters) {
+        let mut levels = lock(&self.levels);
+        if levels.len() <= level {
+            levels.resize(level + 1, LevelCounters::default());
+        }
+        if let Some(sum) = levels.get_mut(level) {
+            *sum += *counters;
+        }
+    }
+
+    /// What work that wrote to `level` came to.
+    pub(super) fn level(&self, level: usize) -> LevelCounters {
+        lock(&self.levels).get(level).copied().unwrap_or_default()
+    }
+
+    /// Notes memtables that readers of new views do not see any more.
+    pub(super) fn retire(&self, memtables: impl Iterator<Item = Weak<MemTable>>) {
+        let mut retired = lock(&self.retired);
+        retired.retain(|memtable| memtable.strong_count() > 0);
+        retired.extend(memtables);
+    }
+
+    /// How many of those are still held, and their bytes.
+    pub(super) fn retired(&self) -> (u64, u64) {
+        let retired = lock(&self.retired);
+        let held = retired.iter().filter_map(Weak::upgrade);
+        held.fold((0, 0), |(count, bytes), memtable| {
+            (count + 1, bytes + memtable.memory_bytes() as u64)
+        })
+    }
+}
