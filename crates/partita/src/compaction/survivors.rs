@@ -293,15 +293,25 @@ impl<'r> Survivors<'r> {
     /// Applies the waiting operands to what is under them in the same stripe: a value, or nothing.
     ///
     /// * Returns whether they became a value. If not, none are waiting any more.
+    #[inline]
     fn settle_operands(
         &mut self,
         stripe: usize,
         base: Option<&[u8]>,
         emit: &mut impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<bool> {
-        if self.operands.is_empty() {
-            return Ok(false);
+        match self.operands.is_empty() {
+            true => Ok(false),
+            false => self.settle_waiting_operands(stripe, base, emit),
         }
+    }
+
+    fn settle_waiting_operands(
+        &mut self,
+        stripe: usize,
+        base: Option<&[u8]>,
+        emit: &mut impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<bool> {
         let same_stripe = self.operands.stripe() == Some(stripe);
         let Some(operator) = self.rules.merge_operator.filter(|_| same_stripe) else {
             self.write_operands(emit)?;
@@ -346,7 +356,20 @@ impl<'r> Survivors<'r> {
         Ok(())
     }
 
+    #[inline]
     fn end_key(
+        &mut self,
+        around: &mut impl Surroundings,
+        emit: &mut impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        match self.pending.is_none() && self.operands.is_empty() {
+            true => Ok(()),
+            false => self.settle_key(around, emit),
+        }
+    }
+
+    /// Decides what waited for more of the key, now that there is none.
+    fn settle_key(
         &mut self,
         around: &mut impl Surroundings,
         emit: &mut impl FnMut(&[u8], &[u8]) -> Result<()>,
@@ -377,10 +400,14 @@ impl<'r> Survivors<'r> {
         self.newest_seen = false;
     }
 
+    #[inline]
     fn is_current(&self, user_key: &[u8]) -> bool {
         self.user_key_len.is_some_and(|len| {
             let current = &self.key[..len];
-            current == user_key || self.rules.order.compare(current, user_key).is_eq()
+            // Only orders of others' making take different bytes for the same key.
+            current == user_key
+                || matches!(self.rules.order, KeyOrder::Custom(_))
+                    && self.rules.order.compare(current, user_key).is_eq()
         })
     }
 
@@ -394,6 +421,7 @@ impl<'r> Survivors<'r> {
     }
 
     /// Whether the filter said to leave out everything up to a later key.
+    #[inline]
     fn is_skipped(&mut self, user_key: &[u8]) -> bool {
         let Some(end) = &self.skip_until else { return false };
         let skipped = self.rules.order.compare(user_key, end).is_lt();
