@@ -81,6 +81,19 @@ fn a_table_is_opened_at_its_first_use_and_once() {
 }
 
 #[test]
+fn a_table_tells_its_counts_once_it_was_opened_or_if_its_writer_did() {
+    let tables = tables(1);
+    let file = tables.file(1);
+    assert_eq!(file.counts(), None);
+    get(&tables.cache(None).0, file).unwrap();
+    let counts = TableCounts { entries: 1, ..TableCounts::default() };
+    assert_eq!(file.counts(), Some(counts));
+    let told = TableCounts { deletions: 1, ..counts };
+    let written = FileMeta { counts: Some(told), ..(***file).clone() };
+    assert_eq!(TableFile::new(written).counts(), Some(told));
+}
+
+#[test]
 fn threads_that_want_the_same_table_open_it_once() {
     let tables = tables(1);
     for limit in [None, Some(5)] {

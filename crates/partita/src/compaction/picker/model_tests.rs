@@ -79,7 +79,8 @@ impl Tree {
 
     fn flush(&mut self) {
         let from = self.random.below(50);
-        let to = from + 1 + self.random.below(20);
+        let width = if self.random.below(2) == 0 { 3 } else { 20 };
+        let to = from + 1 + self.random.below(width);
         let file = self.file(&key(from, 9), &key(to, 5));
         self.apply(Vec::new(), vec![NewFile { level: 0, file }]);
     }
@@ -99,13 +100,13 @@ impl Tree {
 
     fn pick_by_hand(&mut self) {
         let levels = self.version.levels().len() as u64;
-        let level = self.random.below(levels) as usize;
+        let level = if self.random.below(2) == 0 { 0 } else { self.random.below(levels) as usize };
         let output = match level {
             0 => self.picker.base_level(&self.version),
             _ => level + self.random.below(levels - level as u64) as usize,
         };
         let from = self.random.below(60);
-        let (from, to) = (user_key(from), user_key(from + self.random.below(10)));
+        let (from, to) = (user_key(from), user_key(from + self.random.below(6)));
         let picked = self.picker.pick_range(&self.version, level, output, Some(&from), Some(&to));
         if let Some(picked) = picked {
             self.check(&picked);
@@ -237,7 +238,7 @@ fn small(style: CompactionStyle, num_levels: i32) -> ColumnFamilyOptions {
 }
 
 fn run(options: &ColumnFamilyOptions) {
-    for seed in 1..=150 {
+    for seed in 1..=200 {
         let mut tree = Tree::new(options, seed);
         tree.settle();
         for _ in 0..60 {
