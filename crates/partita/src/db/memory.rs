@@ -29,7 +29,7 @@ use crate::error::Result;
 use crate::util::sync::lock;
 
 /// Memtables get this part of the cache's budget.
-const CACHE_SHARE: usize = 2;
+pub(super) const CACHE_SHARE: usize = 2;
 
 /// The databases that charge their memtables to a cache.
 #[derive(Default)]

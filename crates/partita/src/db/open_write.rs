@@ -24,7 +24,7 @@ use super::family::default_of;
 use super::identity::{new_db_id, new_session_id};
 use super::level0::TablePlace;
 use super::log::{LogPlace, Logs};
-use super::memory::Sharers;
+use super::memory::{CACHE_SHARE, Sharers};
 use super::open::{Opening, Unknown, order_named, recover_logs};
 use super::recover::{self, MemoryBound, logs_from, refuse_lost_logs};
 use super::settings::{Settings, refuse_deeper_tables};
@@ -83,7 +83,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
             mode: options.wal_recovery_mode,
         };
         let bytes_max = match options.db_write_buffer_size {
-            0 => cache.budget_bytes(),
+            0 => cache.budget_bytes() / CACHE_SHARE,
             bytes => bytes,
         };
         let bound = MemoryBound { bytes_max, spill: Box::new(spill) };
