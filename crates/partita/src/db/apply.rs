@@ -6,7 +6,7 @@ use super::family::FamilyState;
 use crate::batch::{BatchReader, Record, Records, TransactionMark};
 use crate::error::{Error, Result};
 use crate::key::{Excerpt, SeqNo, ValueType};
-use crate::memtable::{InsertHint, MemTable, MemTableWriter};
+use crate::memtable::{InsertHint, MemTable, NewEntry};
 
 /// Where records of a family go.
 pub(super) enum Target<'m> {
@@ -28,24 +28,45 @@ pub(super) fn apply<'m>(
 ) -> Result<u64> {
     let mut changes = Changes { records: batch.records(), first: first.get() };
     let mut next = changes.next()?;
+    let are_few = batch.count() < FEW;
+    let mut window = Vec::new();
     // A writer's counts go to its memtable at its end: one for all neighbours of a family.
-    while let Some(mut entry) = next {
+    while let Some(entry) = next {
         let family = entry.family;
         let Target::MemTable(memtable) = target(family)? else {
             next = changes.next()?;
             continue;
         };
         let mut writer = memtable.writer(hints.of(family));
-        next = loop {
-            entry.insert(&mut writer)?;
-            match changes.next()? {
-                Some(same) if same.family == family => entry = same,
-                other => break other,
+        let mut entry = Some(entry);
+        while let Some(same) = entry.take_if(|entry| entry.family == family) {
+            match same.change {
+                Change::Point(value_type, user_key, value) if are_few => {
+                    writer.insert(same.seqno()?, value_type, user_key, value)?;
+                }
+                Change::Point(value_type, user_key, value) => {
+                    let seqno = same.seqno()?;
+                    window.push(NewEntry { seqno, value_type, user_key, value });
+                }
+                Change::Range(begin, end) => writer.delete_range(same.seqno()?, begin, end)?,
             }
-        };
+            if window.len() == WINDOW {
+                writer.insert_all(&window)?;
+                window.clear();
+            }
+            entry = changes.next()?;
+        }
+        writer.insert_all(&window)?;
+        window.clear();
+        next = entry;
     }
     Ok(first.get() + changes.records.counted())
 }
+
+/// Records that are decoded before they are inserted, so that their places can be looked for together.
+const WINDOW: usize = 128;
+/// A batch of fewer records is inserted as it is decoded.
+const FEW: u32 = 8;
 
 /// What the records of a batch change, front to back.
 struct Changes<'b> {
@@ -73,14 +94,10 @@ impl<'b> Changes<'b> {
 }
 
 impl NumberedChange<'_> {
-    fn insert(&self, writer: &mut MemTableWriter<'_>) -> Result<()> {
-        let seqno = SeqNo::new(self.number).ok_or_else(|| {
+    fn seqno(&self) -> Result<SeqNo> {
+        SeqNo::new(self.number).ok_or_else(|| {
             Error::corruption("sequence numbers have 56 bits; the batch goes beyond")
-        })?;
-        match self.change {
-            Change::Point(value_type, key, value) => writer.insert(seqno, value_type, key, value),
-            Change::Range(begin, end) => writer.delete_range(seqno, begin, end),
-        }
+        })
     }
 }
 

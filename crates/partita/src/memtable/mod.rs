@@ -30,7 +30,7 @@ pub use account::MemoryCharge;
 pub use bloom::MemTableFilter;
 pub use iter::MemTableIter;
 pub use value::{MemTableValue, PinnedVerdict};
-pub use writer::{InsertHint, MemTableWriter};
+pub use writer::{InsertHint, MemTableWriter, NewEntry};
 
 use account::Account;
 use bloom::Bloom;

@@ -20,7 +20,7 @@
 //! A writer keeps an [`InsertHint`]: the nodes before and behind its last insert on every level. The next key is looked
 //! for from there, upwards only as far as it lies outside: a sorted batch costs two comparisons an entry.
 //!
-//! 6. On every level the last insert lies between the hint's nodes. So where two of them are still neighbours and the
+//! 6. On every level the last insert, or the key that was located for the hint (`together.rs`), lies between its nodes. So where two of them are still neighbours and the
 //!    new key lies between them, it does so on all levels above: a node of an upper level that lay between would be on
 //!    this one, too (1), where there is none. A refused insert empties the hint, as it leaves levels undone.
 //!
@@ -607,6 +607,10 @@ fn value_of<'l>(node: Link) -> &'l [u8] {
     // SAFETY: that many bytes were written there before the node became reachable, and do not change.
     unsafe { std::slice::from_raw_parts(start, len) }
 }
+
+mod together;
+
+pub(super) use together::TOGETHER;
 
 #[cfg(test)]
 mod tests;

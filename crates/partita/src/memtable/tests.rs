@@ -116,3 +116,71 @@ fn a_target_that_is_no_internal_key_is_the_callers_mistake() {
     assert_eq!(iter.seek(b"short").unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(iter.seek_for_prev(b"").unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
+
+#[test]
+fn entries_inserted_together_stand_where_single_ones_do() {
+    let mut state = 7u64;
+    let mut random = move || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    // Runs of neighbours, near and far, and keys that come again: more than is searched for one by one.
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    while keys.len() < 30_000 {
+        let (start, run) = (((random() % 1_000) << 32) | (random() % 5_000), random() % 12 + 1);
+        keys.extend((start..start + run).map(|key| key.to_be_bytes().to_vec()));
+        keys.push(vec![random() as u8; random() as usize % 4]);
+    }
+    let seqno = |at: usize| SeqNo::new(at as u64 + 1).unwrap();
+    let entries: Vec<NewEntry<'_>> = keys
+        .iter()
+        .enumerate()
+        .map(|(at, key)| NewEntry {
+            seqno: seqno(at),
+            value_type: ValueType::Value,
+            user_key: key,
+            value: key,
+        })
+        .collect();
+    let together = Arc::new(MemTable::new(MemTableOptions::default()).unwrap());
+    let singly = Arc::new(MemTable::new(MemTableOptions::default()).unwrap());
+    // Two threads, each with half of the windows.
+    std::thread::scope(|scope| {
+        for odd in [0, 1] {
+            let (together, entries) = (&together, &entries);
+            scope.spawn(move || {
+                let mut hint = InsertHint::default();
+                for window in entries.chunks(100).skip(odd).step_by(2) {
+                    together.writer(&mut hint).insert_all(window).unwrap();
+                }
+            });
+        }
+    });
+    for entry in &entries {
+        let mut hint = InsertHint::default();
+        let mut writer = singly.writer(&mut hint);
+        writer.insert(entry.seqno, entry.value_type, entry.user_key, entry.value).unwrap();
+    }
+    assert!(together.memory_bytes() > 1 << 20);
+    assert_eq!(together.stats(), singly.stats());
+    let (mut a, mut b) = (together.iter(), singly.iter());
+    a.seek_to_first().unwrap();
+    b.seek_to_first().unwrap();
+    while b.is_valid() {
+        assert!(a.is_valid() && a.key() == b.key() && a.value() == b.value());
+        a.next().unwrap();
+        b.next().unwrap();
+    }
+    assert!(!a.is_valid());
+    // What is there already is refused, wherever it stands in its group.
+    let mut hint = InsertHint::default();
+    let mut writer = together.writer(&mut hint);
+    let mut again = entries[..40].to_vec();
+    for (at, entry) in again.iter_mut().enumerate() {
+        entry.seqno = SeqNo::new(1_000_000 + at as u64).unwrap();
+    }
+    again[25] = entries[25];
+    assert!(writer.insert_all(&again).is_err());
+    writer.insert_all(&again[26..]).unwrap();
+}
