@@ -56,3 +56,56 @@ fn what_is_no_database_is_told_with_exit_code_2() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.contains("holds no database"), "{}", run.stderr);
 }
+
+#[test]
+fn properties_are_printed_under_rocksdbs_names() {
+    let golden = golden::get("families-merge-ranges-wal");
+    let property =
+        |name: &str, args: &[&str]| stats(&[&["--property", name][..], args].concat(), &golden);
+    let all: u64 = golden.sst_paths().iter().map(|path| path.metadata().unwrap().len()).sum();
+    let of_families = golden.families().into_iter().map(|family| {
+        let text = property("rocksdb.total-sst-files-size", &["--cf", &family]);
+        text.trim_end().parse::<u64>().unwrap()
+    });
+    assert_eq!(of_families.sum::<u64>(), all);
+    let text = property("rocksdb.levelstats", &[]);
+    assert!(text.starts_with("Level Files Size(MB)\n"), "{text}");
+    let json = property("rocksdb.aggregated-table-properties", &["--json", "--cf", "keys"]);
+    let map: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_ne!(map["num_merge_operands"], "0");
+    assert_eq!(property("rocksdb.num-snapshots", &["--json"]), "0\n");
+
+    let path = golden.path();
+    let dir = path.to_str().unwrap();
+    let run = partita(["db", "stats", dir, "--property", "rocksdb.num-fools"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    assert!(run.stderr.contains("rocksdb.num-fools"), "{}", run.stderr);
+    let run = partita(["db", "stats", dir, "--property", "rocksdb.stats", "--cf", "none"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+}
+
+#[test]
+fn prometheus_gets_every_number_with_its_family_and_level() {
+    let golden = golden::get("families-merge-ranges-wal");
+    let text = stats(&["--prometheus"], &golden);
+    let mut described = None;
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# ") {
+            let mut words = rest.split(' ');
+            let (word, metric) = (words.next().unwrap(), words.next().unwrap());
+            assert!(word == "HELP" || word == "TYPE", "{line}");
+            described = Some(metric);
+            continue;
+        }
+        let (metric, rest) = line.split_once('{').unwrap();
+        assert_eq!(Some(metric), described, "{line}");
+        let (_, value) = rest.rsplit_once("} ").unwrap();
+        value.parse::<u64>().unwrap();
+    }
+    for family in golden.families() {
+        let line = format!("rocksdb_estimate_num_keys{{family=\"{family}\"}} ");
+        assert!(text.contains(&line), "{line}");
+    }
+    assert!(text.contains("partita_level_merge_operands{family=\"keys\",level="), "{text}");
+    assert!(text.contains("partita_cache_bytes{role=\"table handle\"} "));
+}

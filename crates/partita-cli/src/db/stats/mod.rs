@@ -1,5 +1,7 @@
 //! `partita db stats`: what a database consists of, by column family and level.
 
+mod prometheus;
+
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,10 +9,9 @@ use std::sync::Arc;
 use clap::Args;
 use partita::Result;
 use partita::cache::{Cache, CacheStats, Role};
-use partita::db::DbBuilder;
+use partita::db::{ColumnFamily, Db, DbBuilder};
 use partita::io::DiskFileSystem;
-use partita::table::{ReadContext, ReaderOptions};
-use partita::version::{Family, Level, OpenTables, TableCache, VersionSet, VersionSetOptions};
+use partita::version::{DEFAULT_FAMILY_NAME, VersionSet, VersionSetOptions};
 use serde::Serialize;
 
 use crate::columns::{self, Side};
@@ -25,25 +26,40 @@ const CACHE_BYTES: usize = 1 << 30;
 /// Print what a database consists of.
 ///
 /// For each column family and level: tables, their bytes, and by the tables' own properties how many entries they hold and
-/// how many of these are deletions, merge operands and range deletions. Then what it takes in memory to have all tables
-/// open and the logs replayed, by role.
+/// how many of these are deletions, merge operands and range deletions; and about how many keys that makes, with what
+/// only the logs hold. Then what it takes in memory to have all tables open and the logs replayed, by role.
+///
+/// With --property, one of RocksDB's properties of a column family instead; with --prometheus, all that are numbers, and
+/// figures by level and role, in Prometheus' text form. The database is opened to be read: nothing in its directory changes,
+/// and what is counted since opening is what opening did.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   partita db stats /var/lib/db
   partita db stats --json db/ | jq '.families[].levels[]'
+  partita db stats --property rocksdb.estimate-num-keys --cf keys db/
+  partita db stats --prometheus db/ > /var/lib/node_exporter/db.prom
 
---json prints one object.
+--json prints one object; with --property: a number, a text, or an object of texts.
   dir, last_sequence, manifest (its number), db_id
   families  [id, name, comparator, levels [level, files, bytes, entries, deletions, merge_operands, range_deletions,
-             raw_key_bytes, raw_value_bytes]]
+             raw_key_bytes, raw_value_bytes], estimated_keys, live_bytes, memtable_entries]
   memory    budget_bytes, usage_bytes, roles [role, bytes, pinned_bytes]
 
-Exit code: 0 all was looked at, 1 damage was found, 2 something could not be looked at.")]
+Exit code: 0 all was looked at, 1 damage was found or the property has no answer, 2 something could not be looked at.")]
 pub(crate) struct Stats {
     /// The directory of a database.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+    /// Print one of RocksDB's properties, such as rocksdb.stats.
+    #[arg(long, value_name = "NAME", conflicts_with = "prometheus")]
+    property: Option<String>,
+    /// The column family that is asked for the property.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_FAMILY_NAME, requires = "property")]
+    cf: String,
+    /// Print Prometheus' text form.
+    #[arg(long, conflicts_with = "json")]
+    prometheus: bool,
     /// Show no progress.
     #[arg(long)]
     quiet: bool,
@@ -55,7 +71,14 @@ pub(crate) struct Stats {
 impl Stats {
     /// Prints the figures. The error is one of standard output.
     pub(super) fn run(&self) -> io::Result<Outcome> {
-        let found = match self.look() {
+        let result = self.open().and_then(|db| match &self.property {
+            Some(name) => Ok((db.family(&self.cf)?, name)).map(|(family, name)| {
+                let answer = Answer::of(&db, &family, name);
+                (db, Told::Property(answer))
+            }),
+            None => self.look(&db).map(|found| (db, Told::All(found))),
+        });
+        let (db, told) = match result {
             Ok(found) => found,
             Err(error) => {
                 output::complain(&error);
@@ -63,36 +86,97 @@ impl Stats {
             }
         };
         let mut out = output::stdout();
-        if self.json {
-            serde_json::to_writer(&mut out, &found)?;
-            out.write_all(b"\n")?;
-        } else {
-            found.write(&mut out)?;
-        }
+        let outcome = match told {
+            Told::Property(None) => {
+                let name = self.property.as_deref().unwrap_or_default();
+                output::complain(format_args!("property {name:?} has no answer"));
+                Outcome::Absent
+            }
+            Told::Property(Some(answer)) => {
+                answer.write(self.json, &mut out)?;
+                Outcome::Clean
+            }
+            Told::All(found) => {
+                self.write(&db, &found, &mut out)?;
+                Outcome::Clean
+            }
+        };
         out.flush()?;
-        Ok(Outcome::Clean)
+        Ok(outcome)
     }
 
-    fn look(&self) -> Result<Found> {
-        let cache = Cache::new(CACHE_BYTES);
-        // The database holds what its logs add; its tables are opened here, as the database does when it comes to them.
-        let db = DbBuilder::new(&self.dir).cache(cache.clone()).open_read_only()?;
+    fn write(&self, db: &Db, found: &Found, out: &mut Out) -> io::Result<()> {
+        if self.prometheus {
+            return prometheus::write(db, found, out);
+        }
+        if !self.json {
+            return found.write(out);
+        }
+        serde_json::to_writer(&mut *out, found)?;
+        out.write_all(b"\n")
+    }
+
+    fn open(&self) -> Result<Db> {
+        DbBuilder::new(&self.dir).cache(Cache::new(CACHE_BYTES)).open_read_only()
+    }
+
+    fn look(&self, db: &Db) -> Result<Found> {
         let options = VersionSetOptions { read_only: true, ..VersionSetOptions::default() };
         let versions = VersionSet::recover(Arc::new(DiskFileSystem), &self.dir, options)?;
-        let mut progress = Progress::new(versions.live_tables().len(), self.quiet);
-        let families = versions
-            .families()
-            .iter()
-            .map(|family| FamilyStats::of(family, &self.dir, &cache, &mut progress))
-            .collect::<Result<Vec<_>>>()?;
+        let families = db.families();
+        let mut progress = Progress::new(families.len(), self.quiet);
+        let of_family = |family: &ColumnFamily| {
+            progress.next_file(Path::new(family.name()));
+            FamilyStats::of(db, family)
+        };
+        let families = families.iter().map(of_family).collect::<Result<Vec<_>>>()?;
         Ok(Found {
             dir: self.dir.display().to_string(),
             last_sequence: db.visible_seqno().get(),
             manifest: versions.manifest_number().get(),
             db_id: versions.db_id().map(str::to_owned),
             families,
-            memory: Memory::new(&cache.stats()),
+            memory: Memory::new(&db.cache().stats()),
         })
+    }
+}
+
+/// What is printed.
+enum Told {
+    All(Found),
+    Property(Option<Answer>),
+}
+
+/// The answer to a property.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Number(u64),
+    Map(std::collections::BTreeMap<String, String>, #[serde(skip)] String),
+    Text(String),
+}
+
+impl Answer {
+    fn of(db: &Db, family: &ColumnFamily, name: &str) -> Option<Self> {
+        if let Some(number) = db.int_property(family, name) {
+            return Some(Self::Number(number));
+        }
+        let text = db.property(family, name)?;
+        Some(match db.map_property(family, name) {
+            Some(map) => Self::Map(map, text),
+            None => Self::Text(text),
+        })
+    }
+
+    fn write(&self, json: bool, out: &mut Out) -> io::Result<()> {
+        if json {
+            serde_json::to_writer(&mut *out, self)?;
+            return out.write_all(b"\n");
+        }
+        match self {
+            Self::Number(number) => writeln!(out, "{number}"),
+            Self::Map(_, text) | Self::Text(text) => writeln!(out, "{}", text.trim_matches('\n')),
+        }
     }
 }
 
@@ -129,32 +213,38 @@ struct FamilyStats {
     name: String,
     comparator: String,
     levels: Vec<LevelStats>,
+    estimated_keys: u64,
+    live_bytes: u64,
+    memtable_entries: u64,
 }
 
 impl FamilyStats {
-    fn of(family: &Family, dir: &Path, cache: &Cache, progress: &mut Progress) -> Result<Self> {
-        let comparator = family.key_order().name();
-        let tables = TableCache::new(
-            Arc::new(DiskFileSystem),
-            vec![dir.to_owned()],
-            ReaderOptions { cache: cache.clone(), ..ReaderOptions::default() },
-            comparator,
-            Arc::new(OpenTables::new(None)),
-        );
-        let version = family.current();
-        let levels = version
-            .levels()
-            .iter()
-            .enumerate()
-            .filter(|(_, level)| !level.is_empty())
-            .map(|(number, level)| LevelStats::of(number, level, &tables, progress))
-            .collect::<Result<_>>()?;
-        let (id, name) = (family.id(), family.name().to_owned());
-        Ok(Self { id, name, comparator: comparator.to_owned(), levels })
+    fn of(db: &Db, family: &ColumnFamily) -> Result<Self> {
+        let stats = db.family_stats(family);
+        let used = stats.levels.iter().filter(|level| level.files > 0);
+        let levels =
+            used.map(|level| LevelStats::of(db, family, level.level)).collect::<Result<_>>()?;
+        let memtables = &stats.memtables;
+        Ok(Self {
+            id: stats.id,
+            name: stats.name,
+            comparator: family.key_order().name().to_owned(),
+            levels,
+            estimated_keys: db.estimate_num_keys(family)?,
+            live_bytes: db.estimate_live_data_bytes(family),
+            memtable_entries: memtables.active.entries + memtables.frozen.entries,
+        })
     }
 
     fn write(&self, out: &mut Out) -> io::Result<()> {
         writeln!(out, "\ncolumn family {:?} ({}), {}", self.name, self.id, self.comparator)?;
+        writeln!(
+            out,
+            "  about {} keys; {} entries in the logs alone; about {} of tables without old versions",
+            count(self.estimated_keys),
+            count(self.memtable_entries),
+            size(self.live_bytes)
+        )?;
         if self.levels.is_empty() {
             return writeln!(out, "  no tables");
         }
@@ -187,33 +277,22 @@ struct LevelStats {
 }
 
 impl LevelStats {
-    fn of(
-        number: usize,
-        level: &Level,
-        tables: &TableCache,
-        progress: &mut Progress,
-    ) -> Result<Self> {
-        let mut stats = Self { level: number, ..Self::default() };
-        for file in level.files() {
-            let table = tables.get(file, number, &mut ReadContext::default())?;
-            progress.next_file(table.path());
-            let properties = table.properties();
-            stats.add(&Self {
-                level: number,
-                files: 1,
-                bytes: file.file_bytes,
-                entries: properties.num_entries.unwrap_or(0),
-                deletions: properties.num_deletions.unwrap_or(0),
-                merge_operands: properties.num_merge_operands.unwrap_or(0),
-                range_deletions: properties.num_range_deletions.unwrap_or(0),
-                raw_key_bytes: properties.raw_key_size.unwrap_or(0),
-                raw_value_bytes: properties.raw_value_size.unwrap_or(0),
-            });
-        }
-        Ok(stats)
+    fn of(db: &Db, family: &ColumnFamily, level: usize) -> Result<Self> {
+        let sums = db.table_sums(family, Some(level))?;
+        Ok(Self {
+            level,
+            files: sums.files,
+            bytes: sums.file_bytes,
+            entries: sums.entries,
+            deletions: sums.deletions,
+            merge_operands: sums.merge_operands,
+            range_deletions: sums.range_deletions,
+            raw_key_bytes: sums.raw_key_bytes,
+            raw_value_bytes: sums.raw_value_bytes,
+        })
     }
 
-    /// Adds what another level (or a table) has. The figures stand in files and may say anything.
+    /// Adds what another level has. The figures stand in files and may say anything.
     fn add(&mut self, other: &Self) {
         let pairs = [
             (&mut self.files, other.files),
