@@ -27,10 +27,6 @@
 
 pub mod batch;
 pub mod cache;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the job that runs compactions comes with the write path")
-)]
 mod compaction;
 pub mod db;
 pub mod error;

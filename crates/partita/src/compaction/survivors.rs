@@ -20,6 +20,8 @@
 //! 3. Nothing is dropped because a merge operator is missing or fails: the operands are written as they were.
 //! 4. At the bottom of the tree, what all snapshots see takes sequence number 0. Operands and deletions do not.
 
+use std::ops::AddAssign;
+
 use super::operands::Operands;
 use super::stripes::Stripes;
 use crate::error::Result;
@@ -28,8 +30,9 @@ use crate::merge::{CompactionFilter, FilterDecision, MergeOperator};
 
 /// What a compaction knows about the keys of its input beside the entries. Asked with ascending user keys.
 pub(crate) trait Surroundings {
-    /// The newest range tombstone of the input that covers `user_key` and is not newer than `seqno`.
-    fn newest_tombstone(&mut self, user_key: &[u8], seqno: SeqNo) -> Option<SeqNo>;
+    /// The newest range tombstone of the input over `entry` that all readers of its stripe see.
+    fn newest_tombstone(&mut self, entry: &InternalKey<'_>, stripe: usize)
+    -> Result<Option<SeqNo>>;
 
     /// Whether entries of `user_key` that are older than the input's may stand outside of the input.
     fn older_outside(&mut self, user_key: &[u8]) -> bool;
@@ -60,6 +63,18 @@ pub(crate) struct Fates {
     pub(crate) operands_merged: u64,
     /// Operands written as they were since the operator failed.
     pub(crate) merge_failures: u64,
+}
+
+impl AddAssign for Fates {
+    fn add_assign(&mut self, other: Self) {
+        self.offered += other.offered;
+        self.written += other.written;
+        self.obsolete += other.obsolete;
+        self.range_deleted += other.range_deleted;
+        self.filtered += other.filtered;
+        self.operands_merged += other.operands_merged;
+        self.merge_failures += other.merge_failures;
+    }
 }
 
 /// A deletion whose fate hangs on the next entry.
@@ -127,8 +142,7 @@ impl<'r> Survivors<'r> {
         self.fates.offered += 1;
         let first = !std::mem::replace(&mut self.newest_seen, true);
         let stripe = self.rules.stripes.of(entry.seqno);
-        let top = self.rules.stripes.top(stripe);
-        if around.newest_tombstone(entry.user_key, top).is_some_and(|over| over > entry.seqno) {
+        if around.newest_tombstone(&entry, stripe)?.is_some_and(|over| over > entry.seqno) {
             self.fates.range_deleted += 1;
             return self.settle_operands(stripe, None, emit).map(|_| ());
         }

@@ -118,9 +118,6 @@ impl DbBuilder {
     /// * What the logs hold is written into tables of level 0 (with `avoid_flush_during_recovery` it stays in memory), a new
     ///   log, a new manifest and a new options file are begun, and files that the database does not need are removed;
     ///   names that are not a database's are left alone.
-    /// * **There are no compactions yet.** Every flush adds a table to level 0, where each is asked by reads on its own: so
-    ///   reads get slower the more is written, and what is deleted keeps its space. RocksDB compacts the directory when
-    ///   it opens it.
     /// * Errors: `InvalidArgument` if there is a database and should not be, or the other way round, for options that are
     ///   senseless together, and for a column family that has tables below its `num_levels`; `NotSupported` for options that
     ///   ask for what Partita has not (`allow_2pc`, …) and for merge operators that are neither built in nor registered;

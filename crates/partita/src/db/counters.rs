@@ -23,8 +23,6 @@ pub(super) struct DbCounters {
     pub(super) log_records: AtomicU64,
     pub(super) log_bytes: AtomicU64,
     pub(super) log_syncs: AtomicU64,
-    /// Compactions under way.
-    pub(super) running_compactions: AtomicU64,
 }
 
 /// Counters of a column family, since it was opened.

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use super::counters::FamilyCounters;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
+use crate::compaction::Picker;
 use crate::key::KeyOrder;
 use crate::merge::{CompactionFilter, MergeOperator};
 use crate::options::ColumnFamilyOptions;
@@ -37,9 +38,11 @@ pub(super) struct FamilyState {
     /// Whether it stands in for one that is not known.
     pub(super) operator_is_missing: bool,
     pub(super) counters: FamilyCounters,
-    pub(super) tables: TableCache,
     /// The flush that is under way.
     pub(super) flushing: FlushProgress,
+    pub(super) compaction_filter: Option<Arc<dyn CompactionFilter>>,
+    pub(super) picker: Picker,
+    pub(super) tables: Arc<TableCache>,
     /// Readers take the pointer without a lock; it is replaced under the database's lock.
     pub(super) view: ArcSwap<ReadView>,
 }

@@ -260,6 +260,7 @@ impl DbInner {
         for (family, _) in &set.0 {
             self.pressure_changed(&family.0);
         }
+        self.schedule_compactions();
         self.tell_sharers();
         Ok(())
     }

@@ -32,7 +32,6 @@ impl DbInner {
         Ok(())
     }
 
-    #[expect(dead_code, reason = "compactions call it, which are not there yet")]
     /// Has readers of a family look into its newest version.
     pub(super) fn install_version(&self, family: &ColumnFamily) -> Result<()> {
         let writer = self.writing()?;

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::filter::FilterLevel;
 use crate::io::FileSystem;
 use crate::iter::{InternalIterator, MergingIterator, RangeTombstones};
-use crate::key::SeqNo;
+use crate::key::{InternalKey, SeqNo};
 use crate::memtable::MemTable;
 use crate::merge::MergeOperator;
 use crate::table::{TableBuilder, TableContext, TableSummary};
@@ -107,9 +107,9 @@ fn write_table(
     let context = context(place, family, origin, pending.number().get());
     let mut builder =
         TableBuilder::new(place.fs.create_new(&path)?, options, order.clone(), context)?;
-    let mut around = Around(all_tombstones(family, memtables));
     // Snapshots that are taken from now on see all that the memtables hold.
     let stripes = Stripes::new(place.snapshots.seqnos());
+    let mut around = Around { tombstones: all_tombstones(family, memtables), stripes: &stripes };
     let mut survivors = Survivors::new(Rules {
         order,
         stripes: &stripes,
@@ -130,7 +130,7 @@ fn write_table(
     if place.counts_entries {
         verify_counts(memtables, survivors.fates(), builder.num_entries())?;
     }
-    for tombstone in around.0.iter() {
+    for tombstone in around.tombstones.iter() {
         builder.add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)?;
     }
     if builder.num_entries() == 0 {
@@ -144,7 +144,7 @@ fn write_table(
 fn judge_all(
     mut entries: impl InternalIterator,
     survivors: &mut Survivors<'_>,
-    around: &mut Around,
+    around: &mut Around<'_>,
     builder: &mut TableBuilder,
     progress: &FlushProgress,
 ) -> Result<()> {
@@ -183,11 +183,18 @@ fn all_tombstones(family: &FamilyState, memtables: &[Arc<MemTable>]) -> RangeTom
 }
 
 /// What is around the entries of a flush: their range tombstones, and the whole database below.
-struct Around(RangeTombstones);
+struct Around<'s> {
+    tombstones: RangeTombstones,
+    stripes: &'s Stripes,
+}
 
-impl Surroundings for Around {
-    fn newest_tombstone(&mut self, user_key: &[u8], seqno: SeqNo) -> Option<SeqNo> {
-        self.0.covering_seqno(user_key, seqno)
+impl Surroundings for Around<'_> {
+    fn newest_tombstone(
+        &mut self,
+        entry: &InternalKey<'_>,
+        stripe: usize,
+    ) -> Result<Option<SeqNo>> {
+        Ok(self.tombstones.covering_seqno(entry.user_key, self.stripes.top(stripe)))
     }
 
     fn older_outside(&mut self, _user_key: &[u8]) -> bool {

@@ -16,6 +16,7 @@
 //! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
 //! | `pressure.rs`, `stall.rs`, `memory.rs`, `progress.rs` | writers slowed down by what they leave behind |
 //! | `background_error.rs`, `resume.rs` | what stops writes, and how they go on |
+//! | `compact.rs`, `compact_range.rs` | tables merged, in the background and by hand |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `counters.rs`, `stats.rs`, `estimates.rs` | what is counted; figures as values |
@@ -33,6 +34,8 @@ mod builder;
 mod close;
 mod column_families;
 mod commit;
+mod compact;
+mod compact_range;
 mod counters;
 #[cfg(test)]
 mod crash_tests;
@@ -100,6 +103,7 @@ mod writer;
 
 pub use background_error::{BackgroundError, BackgroundWork};
 pub use builder::DbBuilder;
+pub use compact_range::{BottommostLevel, CompactRangeOptions};
 pub use estimates::TableSums;
 pub use family::{ColumnFamily, FamilyConfig};
 pub use floor::{KeyRange, KeyValue};

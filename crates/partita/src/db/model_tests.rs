@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::batch::WriteBatch;
 use crate::io::MemoryFileSystem;
-use crate::options::{ColumnFamilyOptions, ObjectName};
+use crate::options::{ColumnFamilyOptions, ObjectName, TableOptions};
 use crate::table::ReadContext;
 
 const FAMILIES: [&str; 2] = ["default", "more"];
@@ -33,10 +33,19 @@ fn open(fs: &MemoryFileSystem, keep: bool) -> Db {
         create_if_missing: true,
         create_missing_column_families: true,
         avoid_flush_during_recovery: keep,
+        max_background_jobs: 3,
+        max_subcompactions: 3,
         ..DbOptions::default()
     };
     let family = ColumnFamilyOptions {
         write_buffer_size: 16 << 10,
+        // A tree that grows several levels deep, and in which something is always due.
+        level0_file_num_compaction_trigger: 2,
+        target_file_size_base: 512,
+        max_bytes_for_level_base: 3 << 10,
+        max_bytes_for_level_multiplier: 2.0,
+        level_compaction_dynamic_level_bytes: keep,
+        table: TableOptions { block_size: 200, ..TableOptions::default() },
         merge_operator: ObjectName::new("StringAppendOperator"),
         ..ColumnFamilyOptions::default()
     };
@@ -162,7 +171,7 @@ fn random_histories_are_those_of_sorted_maps() {
             let disable_wal = draw.below(20) == 0;
             let sync = !disable_wal && draw.below(10) == 0;
             db.write(batch, &WriteOptions { sync, disable_wal, ..Default::default() }).unwrap();
-            match draw.below(60) {
+            match draw.below(40) {
                 0 => db.flush().unwrap(),
                 1 => db.flush_cf(&db.family("more").unwrap()).unwrap(),
                 2 => snapshots.push((db.snapshot(), maps.clone())),
@@ -171,6 +180,21 @@ fn random_histories_are_those_of_sorted_maps() {
                     snapshots.clear();
                     drop(db);
                     db = open(&fs, seed % 3 == 0);
+                }
+                5 => {
+                    let mut range = [draw.key(), draw.key()];
+                    range.sort();
+                    let [from, to] = &range;
+                    let bottommost_level = match draw.below(3) {
+                        0 => BottommostLevel::Skip,
+                        1 => BottommostLevel::IfFilter,
+                        _ => BottommostLevel::Rewrite,
+                    };
+                    let family = db.family(FAMILIES[draw.below(2) as usize]).unwrap();
+                    let from = (draw.below(3) > 0).then_some(&from[..]);
+                    let to = (draw.below(3) > 0).then_some(&to[..]);
+                    let options = CompactRangeOptions { bottommost_level };
+                    db.compact_range_with(&family, from, to, &options).unwrap();
                 }
                 _ => {}
             }

@@ -25,9 +25,10 @@ use super::recover::{
 use super::settings::Settings;
 use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig};
 use crate::cache::Cache;
+use crate::compaction::Picker;
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
-use crate::merge::{MergeOperator, builtin};
+use crate::merge::{CompactionFilter, MergeOperator, builtin};
 use crate::options::file::OptionsFile;
 use crate::options::{ColumnFamilyOptions, DbOptions, ObjectName};
 use crate::table::ReaderOptions;
@@ -139,7 +140,7 @@ pub(super) fn configure(
     given: FamilyConfig,
     unknown: Unknown,
 ) -> Result<Filled> {
-    let FamilyConfig { options, merge_operator, compaction_filter: _ } = given;
+    let FamilyConfig { options, merge_operator, compaction_filter } = given;
     let mut options = options.or_else(|| stored?.family(name).cloned()).unwrap_or_default();
     let merge_operator = match merge_operator {
         Some(operator) => {
@@ -152,12 +153,12 @@ pub(super) fn configure(
     };
     match (merge_operator, unknown) {
         (Ok(merge_operator), _) => {
-            Ok(Filled { options, merge_operator, operator_is_missing: false })
+            Ok(Filled { options, merge_operator, compaction_filter, operator_is_missing: false })
         }
         (Err(missing), Unknown::Refused) => Err(missing.error().in_file(&builder.dir)),
         (Err(missing), Unknown::MissedOnUse) => {
             let merge_operator: Option<Arc<dyn MergeOperator>> = Some(Arc::new(missing));
-            Ok(Filled { options, merge_operator, operator_is_missing: true })
+            Ok(Filled { options, merge_operator, compaction_filter, operator_is_missing: true })
         }
     }
 }
@@ -180,6 +181,7 @@ pub(super) struct Filled {
     pub(super) options: ColumnFamilyOptions,
     merge_operator: Option<Arc<dyn MergeOperator>>,
     operator_is_missing: bool,
+    compaction_filter: Option<Arc<dyn CompactionFilter>>,
 }
 
 /// The operator that the options name, if they do; the error says that it is not known.
@@ -220,7 +222,7 @@ pub(super) fn family_state(
     config: Filled,
     log: FileNumber,
 ) -> Result<FamilyState> {
-    let Filled { options, merge_operator, operator_is_missing } = config;
+    let Filled { options, merge_operator, compaction_filter, operator_is_missing } = config;
     let reader_options = ReaderOptions {
         comparators: builder.comparators.clone(),
         prefix_extractor: options.table.prefix_extractor.clone(),
@@ -240,12 +242,14 @@ pub(super) fn family_state(
         version: family.current(),
     };
     Ok(FamilyState {
+        picker: Picker::new(&options),
         family,
         options,
         merge_operator,
         operator_is_missing,
         counters: FamilyCounters::default(),
-        tables,
+        compaction_filter,
+        tables: Arc::new(tables),
         flushing: FlushProgress::default(),
         view: ArcSwap::from_pointee(view),
     })

@@ -19,6 +19,7 @@ use arc_swap::ArcSwap;
 
 use super::background_error::Failure;
 use super::commit::CommitQueue;
+use super::compact::{Compactions, compaction_jobs_max};
 use super::counters::DbCounters;
 use super::family::default_of;
 use super::identity::{new_db_id, new_session_id};
@@ -125,6 +126,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     db.inner().store_options()?;
     db.inner().remove_unneeded(&db.writer()?.place.dir)?;
     db.inner().remove_obsolete_files();
+    db.inner().schedule_compactions();
     Ok(db)
 }
 
@@ -280,6 +282,7 @@ fn writer(
         logs,
         views: Mutex::new(Flushing::default()),
         installing: Mutex::default(),
+        compactions: Compactions::default(),
         flushed: Condvar::new(),
         some_full: AtomicBool::new(false),
         unlogged: AtomicBool::new(false),
@@ -288,7 +291,7 @@ fn writer(
         clock: Arc::clone(&builder.clock),
         scheduler: match &builder.scheduler {
             Some(scheduler) => Arc::clone(scheduler),
-            None => Arc::new(ThreadPool::new(1, 1)),
+            None => Arc::new(ThreadPool::new(1, compaction_jobs_max(options))),
         },
         jobs: Arc::new(Jobs::default()),
         session,

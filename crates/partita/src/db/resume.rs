@@ -100,6 +100,7 @@ impl DbInner {
         for family in self.families.load().values() {
             self.pressure_changed(&family.0);
         }
+        self.schedule_compactions();
         Ok(())
     }
 

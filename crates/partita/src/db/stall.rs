@@ -25,7 +25,6 @@ use super::memory::MemorySeen;
 use super::pressure::{Debt, Pacer, Pressed, Pressure, StallCause};
 use super::writer::Writer;
 use super::{ColumnFamily, Db, DbInner};
-use crate::compaction::Picker;
 use crate::error::{Error, ErrorKind, Result};
 use crate::util::sync::lock;
 
@@ -202,7 +201,7 @@ impl DbInner {
         let version = family.family.current();
         let debt = Debt {
             runs: Debt::runs_of(&version, family.options.compaction_style),
-            pending_bytes: Picker::new(&family.options).pending_bytes(&version),
+            pending_bytes: family.picker.pending_bytes(&version),
         };
         let options = &family.options;
         let is_there = !family.family.is_dropped();
@@ -287,8 +286,9 @@ impl DbInner {
     fn somebody_will_end(&self, cause: StallCause) -> Result<bool> {
         match cause {
             StallCause::MemoryBudget => self.memory_will_be_freed(),
-            // Writers wait for room where memtables are frozen. And nobody compacts yet.
-            StallCause::Memtables | StallCause::Level0Files | StallCause::PendingBytes => Ok(false),
+            // Writers wait for room where memtables are frozen.
+            StallCause::Memtables => Ok(false),
+            StallCause::Level0Files | StallCause::PendingBytes => Ok(self.somebody_compacts()),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::compact::ByHand;
 use super::*;
 use crate::batch::WriteBatch;
 use crate::cache::Role;
@@ -68,6 +69,7 @@ fn writers_slow_down_with_each_table_of_level_0_and_never_wait_for_nobody() {
     let bench = Bench::new(64 << 20);
     let db =
         bench.builder(DbOptions::default()).family("default", with(few_files())).open().unwrap();
+    let _nobody_compacts = ByHand::begin(db.inner()).unwrap();
     let mut delays = Vec::new();
     for _ in 0..20 {
         let before = bench.micros();
@@ -104,6 +106,7 @@ fn who_must_not_wait_is_sent_away_and_low_priority_waits_first() {
     let bench = Bench::new(64 << 20);
     let options = ColumnFamilyOptions { level0_slowdown_writes_trigger: 12, ..few_files() };
     let db = bench.builder(DbOptions::default()).family("default", with(options)).open().unwrap();
+    let _nobody_compacts = ByHand::begin(db.inner()).unwrap();
     let write = |options: WriteOptions| {
         let mut batch = WriteBatch::new();
         batch.put(b"k", &[7; 100_000]).unwrap();

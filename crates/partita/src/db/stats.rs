@@ -16,7 +16,6 @@ use std::sync::atomic::Ordering;
 
 use super::{ColumnFamily, Db, StallStats};
 use crate::cache::CacheStats;
-use crate::compaction::Picker;
 use crate::memtable::MemTable;
 use crate::options::CompactionStyle;
 use crate::util::sync::lock;
@@ -268,8 +267,6 @@ impl Db {
     /// All figures at this moment. Opens no table and reads no file.
     pub fn stats(&self) -> DbStats {
         let inner = self.inner();
-        let counters = &inner.counters;
-        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         DbStats {
             families: self.families().iter().map(|family| self.family_stats(family)).collect(),
             writes: self.write_stats(),
@@ -284,7 +281,10 @@ impl Db {
                 .iter()
                 .map(|family| u64::from(is_flushing(family)))
                 .sum(),
-            running_compactions: load(&counters.running_compactions),
+            running_compactions: inner
+                .writer
+                .as_ref()
+                .map_or(0, |writer| writer.compactions.running() as u64),
             uptime_micros: self.uptime_micros(),
         }
     }
@@ -293,7 +293,7 @@ impl Db {
     pub fn family_stats(&self, family: &ColumnFamily) -> FamilyStats {
         let state = &family.0;
         let version = state.family.current();
-        let picker = Picker::new(&state.options);
+        let picker = &state.picker;
         let scores = picker.scores(&version);
         let level = |(at, level): (usize, &std::sync::Arc<crate::version::Level>)| LevelStats {
             level: at,

@@ -27,10 +27,11 @@ fn builder(fs: &(impl FileSystem + Clone + 'static)) -> DbBuilder {
         .options(options())
 }
 
-/// Families with a merge operator and small memtables.
+/// Families with a merge operator and small memtables. Their tables are those that flushes make.
 fn small(write_buffer_size: usize) -> FamilyConfig {
     let options = ColumnFamilyOptions {
         write_buffer_size,
+        disable_auto_compactions: true,
         merge_operator: ObjectName::new("StringAppendOperator"),
         ..ColumnFamilyOptions::default()
     };

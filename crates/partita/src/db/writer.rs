@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::background_error::Failure;
 use super::commit::CommitQueue;
+use super::compact::Compactions;
 use super::log::{LogPlace, Logs};
 use super::stall::Stall;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,7 @@ pub(super) struct Writer {
     pub(super) installing: Mutex<()>,
     /// Told when a flush has ended, well or not, and when the database is closed.
     pub(super) flushed: Condvar,
+    pub(super) compactions: Compactions,
     /// Whether some memtable has reached its size.
     pub(super) some_full: AtomicBool,
     /// Whether memtables may have entries that no log has.

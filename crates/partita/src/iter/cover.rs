@@ -71,7 +71,7 @@ impl<R: SortedRun> Cover<R> {
 
     /// The newest tombstone over an entry, and the newest child that has one.
     #[inline]
-    pub(super) fn over(&mut self, user_key: &[u8], packed: u64) -> Result<Option<(SeqNo, usize)>> {
+    pub(crate) fn over(&mut self, user_key: &[u8], packed: u64) -> Result<Option<(SeqNo, usize)>> {
         let is_known = self
             .stretch
             .as_ref()

@@ -16,6 +16,12 @@ pub fn append_internal_key(out: &mut Vec<u8>, user_key: &[u8], packed: u64) {
     out.extend_from_slice(&packed.to_le_bytes());
 }
 
+/// The user key of an encoded internal key; empty if it is none.
+#[inline]
+pub(crate) fn user_key(encoded: &[u8]) -> &[u8] {
+    encoded.split_last_chunk::<PACKED_LEN>().map_or(&[], |(user_key, _)| user_key)
+}
+
 /// An internal key taken apart.
 ///
 /// ```

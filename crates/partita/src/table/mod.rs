@@ -11,6 +11,7 @@
 
 pub mod block;
 mod blocks;
+mod borders;
 mod budget;
 mod builder;
 mod candidates;

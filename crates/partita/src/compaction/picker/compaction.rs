@@ -131,11 +131,6 @@ impl Compaction {
         key_range(order, self.files().map(|(_, file)| file))
     }
 
-    /// Whether no level below the output has files.
-    pub(crate) fn is_last_level(&self) -> bool {
-        self.version.last_level().is_none_or(|last| last <= self.output_level)
-    }
-
     /// Whether no table that is older than the input and not part of it overlaps the input.
     pub(crate) fn nothing_older_outside(&self) -> bool {
         let order = self.version.key_order();

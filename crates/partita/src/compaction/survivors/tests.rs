@@ -68,15 +68,22 @@ impl Model {
 struct Around<'m> {
     input: &'m Model,
     outside: &'m Model,
+    stripes: &'m Stripes,
     /// Asked for keys in ascending order only.
     last: Vec<u8>,
 }
 
 impl Surroundings for Around<'_> {
-    fn newest_tombstone(&mut self, user_key: &[u8], visible: SeqNo) -> Option<SeqNo> {
-        assert!(*self.last <= *user_key);
-        self.last = user_key.to_vec();
-        SeqNo::new(self.input.covering(user_key, visible.get())).filter(|t| t.get() > 0)
+    fn newest_tombstone(
+        &mut self,
+        entry: &InternalKey<'_>,
+        stripe: usize,
+    ) -> Result<Option<SeqNo>> {
+        assert!(*self.last <= *entry.user_key);
+        self.last = entry.user_key.to_vec();
+        let visible = self.stripes.top(stripe);
+        let newest = SeqNo::new(self.input.covering(entry.user_key, visible.get()));
+        Ok(newest.filter(|t| t.get() > 0))
     }
 
     fn older_outside(&mut self, user_key: &[u8]) -> bool {
@@ -109,7 +116,7 @@ fn survive(
         written.push((key.user_key.to_vec(), key.seqno.get(), key.value_type, value.to_vec()));
         Ok(())
     };
-    let mut around = Around { input, outside, last: Vec::new() };
+    let mut around = Around { input, outside, stripes: &stripes, last: Vec::new() };
     let mut survivors = Survivors::new(rules);
     for (key, q, value_type, value) in &sorted {
         let key = InternalKey::new(key, seqno(*q), *value_type).encode();

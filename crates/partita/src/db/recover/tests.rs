@@ -30,7 +30,7 @@ fn builder(
     let config = FamilyConfig { options: Some(family), ..FamilyConfig::default() };
     let builder = DbBuilder::new(DIR)
         .file_system(Arc::new(fs.clone()))
-        .cache(Cache::new(8 << 20))
+        .cache(Cache::new(64 << 20))
         .scheduler(Arc::new(ManualScheduler::in_order()))
         .options(options);
     FAMILIES.iter().fold(builder, |builder, name| builder.family(name, config.clone()))

@@ -1,0 +1,109 @@
+use std::sync::Arc;
+
+use super::picker::Compaction;
+use crate::key::KeyOrder;
+use crate::version::{Level, Version};
+
+/// What lies under a compaction's output, asked with ascending user keys.
+pub(super) struct Below<'c> {
+    order: &'c KeyOrder,
+    version: &'c Version,
+    output_level: usize,
+    what: Older,
+    /// Of each level below the output, the first file that does not end before the last key asked for.
+    at: Vec<usize>,
+    /// The file of the level right below that the output has come to, and the bytes of those it has gone over since it was
+    /// begun.
+    grandparent: usize,
+    overlapped_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Older {
+    /// No older entry stands outside of the input, of whatever key.
+    Nowhere,
+    Below,
+    /// Also on level 0, where one cannot tell by keys.
+    Anywhere,
+}
+
+impl<'c> Below<'c> {
+    pub(super) fn new(compaction: &'c Compaction) -> Self {
+        let version: &Arc<Version> = &compaction.version;
+        let what = match compaction.output_level {
+            _ if compaction.nothing_older_outside() => Older::Nowhere,
+            0 => Older::Anywhere,
+            _ => Older::Below,
+        };
+        Self {
+            order: version.key_order(),
+            version,
+            output_level: compaction.output_level,
+            what,
+            at: vec![0; version.levels().len()],
+            grandparent: 0,
+            overlapped_bytes: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.what == Older::Nowhere
+    }
+
+    /// Whether entries of `user_key` that are older than the input may stand outside of it.
+    #[inline]
+    pub(super) fn may_have(&mut self, user_key: &[u8]) -> bool {
+        match self.what {
+            Older::Nowhere => false,
+            Older::Anywhere => true,
+            Older::Below => self.some_level_may_have(user_key),
+        }
+    }
+
+    fn some_level_may_have(&mut self, user_key: &[u8]) -> bool {
+        let levels = self.version.levels().iter().enumerate().skip(self.output_level + 1);
+        for (number, level) in levels {
+            let at = &mut self.at[number];
+            while level.files().get(*at).is_some_and(|file| file.ends_before(self.order, user_key))
+            {
+                *at += 1;
+            }
+            let file = level.files().get(*at);
+            if file.is_some_and(|file| !file.starts_behind(self.order, user_key)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether older entries may stand outside of the input from `start` to `end`. Asked in any order.
+    pub(super) fn may_have_within(&self, start: &[u8], end: &[u8]) -> bool {
+        match self.what {
+            Older::Nowhere => false,
+            Older::Anywhere => true,
+            Older::Below => self.version.overlaps_below(self.output_level, Some(start), Some(end)),
+        }
+    }
+
+    /// Goes on to `user_key` in the level right below the output. Returns whether a border between files was passed, and
+    /// the bytes of the files passed since the last [`Below::begin_output`].
+    pub(super) fn advance_grandparents(&mut self, user_key: &[u8]) -> (bool, u64) {
+        let before = self.grandparent;
+        while let Some(file) = self.grandparents().get(self.grandparent)
+            && self.order.compare(file.largest_user_key(), user_key).is_lt()
+        {
+            self.overlapped_bytes = self.overlapped_bytes.saturating_add(file.file_bytes);
+            self.grandparent += 1;
+        }
+        (self.grandparent != before, self.overlapped_bytes)
+    }
+
+    pub(super) fn begin_output(&mut self) {
+        self.overlapped_bytes = 0;
+    }
+
+    fn grandparents(&self) -> &'c [Arc<crate::version::TableFile>] {
+        let level = self.version.levels().get(self.output_level + 1);
+        level.filter(|_| self.output_level > 0).map_or(&[], |level: &Arc<Level>| level.files())
+    }
+}

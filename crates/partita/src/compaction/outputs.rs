@@ -1,0 +1,214 @@
+//! The tables that a compaction writes, one after the other.
+//!
+//! ```text
+//! entries        a b c | d e f g | h i          a table ends where it is full, or lies over too much below
+//! user keys                                     never between two versions of one
+//! tombstones   [a..............h)               cut at the first key of the next table: [a..d) [d..h)
+//! ```
+
+use super::below::Below;
+use super::job::Job;
+use crate::error::Result;
+use crate::filter::FilterLevel;
+use crate::iter::RangeTombstone;
+use crate::key::{KeyOrder, SeqNo};
+use crate::table::{TableBuilder, TableContext};
+use crate::version::{FileMeta, FileName, PendingOutput, TableCounts, unique_id};
+
+/// A table that no version names yet.
+#[derive(Debug)]
+pub(crate) struct NewTable {
+    pub(crate) file: FileMeta,
+    /// Keeps it from those who look for files that nobody needs.
+    _pending: PendingOutput,
+}
+
+/// Writes tables. What was written is removed if this is dropped before [`Outputs::finish`].
+pub(super) struct Outputs<'j> {
+    job: &'j Job<'j>,
+    order: &'j KeyOrder,
+    /// By start.
+    tombstones: &'j [RangeTombstone],
+    /// Where the open table's tombstones begin; `None`: at the first key there is.
+    lower: Option<Vec<u8>>,
+    /// Where the last table's tombstones end; `None`: at the last key there is.
+    end: Option<&'j [u8]>,
+    open: Option<(PendingOutput, TableBuilder)>,
+    written: Vec<NewTable>,
+    bottommost: bool,
+    last_user_key: Vec<u8>,
+}
+
+impl<'j> Outputs<'j> {
+    pub(super) fn new(
+        job: &'j Job<'j>,
+        tombstones: &'j [RangeTombstone],
+        range: (Option<&'j [u8]>, Option<&'j [u8]>),
+        bottommost: bool,
+    ) -> Self {
+        Self {
+            job,
+            order: job.family.key_order(),
+            tombstones,
+            lower: range.0.map(<[u8]>::to_vec),
+            end: range.1,
+            open: None,
+            written: Vec::new(),
+            bottommost,
+            last_user_key: Vec::new(),
+        }
+    }
+
+    /// Writes an entry; ends the open table before it, if it is time.
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8], below: &mut Below<'_>) -> Result<()> {
+        let user_key = crate::key::user_key(key);
+        if self.open.is_some() && self.is_full(user_key, below) {
+            self.end_table(Some(user_key))?;
+            self.lower = Some(user_key.to_vec());
+        }
+        if self.open.is_none() {
+            below.begin_output();
+            self.open = Some(self.begin_table()?);
+        }
+        let Some((_, builder)) = &mut self.open else { return Ok(()) };
+        builder.add(key, value)?;
+        self.last_user_key.clear();
+        self.last_user_key.extend_from_slice(user_key);
+        Ok(())
+    }
+
+    /// Ends the last table, and makes all of them durable by their names.
+    pub(super) fn finish(mut self) -> Result<Vec<NewTable>> {
+        let has_more = self.tombstones_up_to(self.end).next().is_some();
+        if self.open.is_none() && has_more {
+            self.open = Some(self.begin_table()?);
+        }
+        if self.open.is_some() {
+            self.end_table(self.end)?;
+        }
+        if !self.written.is_empty() {
+            self.job.fs.sync_dir(self.job.versions.dir())?;
+        }
+        Ok(std::mem::take(&mut self.written))
+    }
+
+    fn is_full(&self, user_key: &[u8], below: &mut Below<'_>) -> bool {
+        let Some((_, builder)) = &self.open else { return false };
+        let (passed_border, overlapped) = below.advance_grandparents(user_key);
+        let compaction = self.job.compaction;
+        let bytes = builder.file_size_estimate();
+        let target = compaction.output_file_bytes;
+        // A table that ends where one below does is merged later without its neighbour.
+        let is_time = bytes >= target
+            || passed_border
+                && (overlapped > compaction.compaction_bytes || bytes >= target - target / 4);
+        is_time
+            && (*self.last_user_key != *user_key)
+            && self.order.compare(&self.last_user_key, user_key).is_ne()
+    }
+
+    fn begin_table(&self) -> Result<(PendingOutput, TableBuilder)> {
+        let Job { versions, fs, family, options, origin, .. } = self.job;
+        let level = self.job.compaction.output_level as i32;
+        let table_options =
+            options.table_options(FilterLevel::Level(level), self.job.base_level, self.bottommost);
+        let pending = versions.new_output();
+        let context = TableContext {
+            level: FilterLevel::Level(level),
+            column_family_id: u64::from(family.id()),
+            column_family_name: family.name().to_owned(),
+            db_id: versions.db_id().unwrap_or_default().to_owned(),
+            db_session_id: origin.session.to_owned(),
+            file_number: pending.number().get(),
+            creation_time: self.oldest_ancestor_time(),
+            file_creation_time: origin.unix_seconds,
+            merge_operator_name: self.job.merge_operator.map(|operator| operator.name().to_owned()),
+            ..TableContext::default()
+        };
+        let path = FileName::Table(pending.number()).in_dir(versions.dir());
+        let file = fs.create_new(&path)?;
+        let builder = TableBuilder::new(file, table_options, self.order.clone(), context);
+        match builder {
+            Ok(builder) => Ok((pending, builder)),
+            Err(error) => {
+                let _ = fs.remove(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// The open table's tombstones, as far as `upper`.
+    fn tombstones_up_to<'s>(
+        &'s self,
+        upper: Option<&'s [u8]>,
+    ) -> impl Iterator<Item = (&'s [u8], &'s [u8], SeqNo)> + use<'s, 'j> {
+        let order = self.order;
+        let lower = self.lower.as_deref();
+        let count = upper.map_or(self.tombstones.len(), |upper| {
+            self.tombstones.partition_point(|t| order.compare(&t.start, upper).is_lt())
+        });
+        self.tombstones[..count].iter().filter_map(move |tombstone| {
+            let RangeTombstone { start, end, seqno } = tombstone;
+            let start: &[u8] = match lower {
+                Some(lower) if order.compare(start, lower).is_lt() => lower,
+                _ => start,
+            };
+            let end: &[u8] = match upper {
+                Some(upper) if order.compare(end, upper).is_gt() => upper,
+                _ => end,
+            };
+            order.compare(start, end).is_lt().then_some((start, end, *seqno))
+        })
+    }
+
+    /// * `upper`: the first key of the next table.
+    fn end_table(&mut self, upper: Option<&[u8]>) -> Result<()> {
+        let Some((pending, mut builder)) = self.open.take() else { return Ok(()) };
+        let path = FileName::Table(pending.number()).in_dir(self.job.versions.dir());
+        let added = self
+            .tombstones_up_to(upper)
+            .try_for_each(|(start, end, seqno)| builder.add_range_tombstone(start, end, seqno));
+        let summary = match added.and_then(|()| builder.finish()) {
+            Ok(summary) => summary,
+            Err(error) => {
+                // What stays behind is removed by the next open.
+                let _ = self.job.fs.remove(&path);
+                return Err(error);
+            }
+        };
+        let (Some(smallest), Some(largest)) = (&summary.smallest, &summary.largest) else {
+            let _ = self.job.fs.remove(&path);
+            return Ok(());
+        };
+        let file = FileMeta {
+            smallest_seqno: summary.smallest_seqno,
+            largest_seqno: summary.largest_seqno,
+            epoch: self.job.compaction.files().map(|(_, file)| file.epoch).min().unwrap_or(0),
+            oldest_ancestor_time: self.oldest_ancestor_time(),
+            creation_time: self.job.origin.unix_seconds,
+            unique_id: unique_id::of_table(&summary.properties),
+            counts: TableCounts::of_table(&summary.properties),
+            ..FileMeta::new(pending.number(), summary.file_size, smallest, largest)
+        };
+        self.written.push(NewTable { file, _pending: pending });
+        Ok(())
+    }
+
+    fn oldest_ancestor_time(&self) -> u64 {
+        let times = self.job.compaction.files().map(|(_, file)| file.oldest_ancestor_time);
+        times.filter(|time| *time > 0).min().unwrap_or(self.job.origin.unix_seconds)
+    }
+}
+
+impl Drop for Outputs<'_> {
+    fn drop(&mut self) {
+        let open = self.open.take().map(|(pending, builder)| {
+            builder.abandon();
+            pending.number()
+        });
+        let written = self.written.iter().map(|table| table.file.number);
+        for number in written.chain(open) {
+            let _ = self.job.fs.remove(&FileName::Table(number).in_dir(self.job.versions.dir()));
+        }
+    }
+}
