@@ -1,5 +1,6 @@
 //! `partita db …`: tools for databases, one file a command.
 
+mod compact;
 mod delete;
 mod get;
 mod load;
@@ -26,6 +27,7 @@ pub(crate) enum Command {
     Put(put::Put),
     Delete(delete::Delete),
     Load(load::Load),
+    Compact(compact::Compact),
     Verify(verify::Verify),
     Stats(stats::Stats),
     Manifest(manifest::Manifest),
@@ -42,6 +44,7 @@ impl Command {
             Self::Put(put) => put.run(),
             Self::Delete(delete) => delete.run(),
             Self::Load(load) => load.run(),
+            Self::Compact(compact) => compact.run(),
             Self::Verify(verify) => verify.run(),
             Self::Stats(stats) => stats.run(),
             Self::Manifest(manifest) => manifest.run(),

@@ -36,7 +36,8 @@ fn every_kind_of_change_is_applied_and_counted() {
                  delete\ta\nsingle_delete\tb\ndelete_range\tc\te\nmerge\tm\tx\nmerge\tm\ty\n";
     let args = ["--create", "--merge-operator", "StringAppendOperator"];
     let said = load(&dir, &args, lines).clean();
-    let expected = "put\t6\ndelete\t1\nsingle_delete\t1\nmerge\t2\ndelete_range\t1\nflush\t1\n";
+    let expected =
+        "put\t6\ndelete\t1\nsingle_delete\t1\nmerge\t2\ndelete_range\t1\nflush\t1\ncompact\t0\n";
     assert!(said.starts_with(expected), "{said}");
     assert_eq!(scan(&dir, &[]), "e\t5\nf\\t\\xff\t\\\\6\nm\tx,y\n");
 }
@@ -191,4 +192,34 @@ fn a_database_that_somebody_has_open_is_told_with_exit_code_2() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("LOCK"), "{}", run.stderr);
     partita(["db", "put", &dir, "c", "d"]).clean();
+}
+
+#[test]
+fn compactions_take_out_what_is_deleted_and_change_no_row() {
+    let (_holder, dir) = fresh();
+    let mut lines = String::new();
+    for round in 0..3 {
+        for i in 0..500 {
+            lines += &format!("put\tk{i:04}\t{round}\n");
+        }
+        lines += "flush\n";
+    }
+    lines += "delete_range\tk0100\tk0400\nflush\n";
+    load(&dir, &["--create"], &lines).clean();
+    let before = scan(&dir, &[]);
+    let said = partita(["db", "compact", &dir, "--json"]).clean();
+    let found: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&found["before"]["files"], &found["after"]["files"]), (&4.into(), &1.into()));
+    assert_eq!(scan(&dir, &[]), before);
+    let stats = partita(["db", "stats", &dir, "--json"]).clean();
+    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+    assert_eq!(stats["families"][0]["levels"][0]["entries"], 200);
+    // By a line of load, and in a range.
+    let said = load(&dir, &[], "put\tz\t1\ncompact\n").clean();
+    assert!(said.contains("compact\t1\n"), "{said}");
+    let text = partita(["db", "compact", &dir, "--from", "a", "--to", "k0100"]).clean();
+    assert!(text.starts_with("before: ") && text.contains("\nafter:  "), "{text}");
+    assert_eq!(scan(&dir, &[]), before + "z\t1\n");
+    let run = partita(["db", "compact", &dir, "--cf", "none"]);
+    assert_eq!((run.code, &*run.stdout), (2, ""));
 }

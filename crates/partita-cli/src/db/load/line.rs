@@ -47,6 +47,8 @@ kinds! {
     DeleteRange = "delete_range", 2;
     /// Nothing.
     Flush = "flush", 0;
+    /// Nothing.
+    Compact = "compact", 0;
 }
 
 /// A line, taken apart.
@@ -108,7 +110,7 @@ impl<'t> Line<'t> {
             Kind::SingleDelete => Record::SingleDelete { family, key: first },
             Kind::Merge => Record::Merge { family, key: first, operand: second },
             Kind::DeleteRange => Record::DeleteRange { family, begin: first, end: second },
-            Kind::Flush => return None,
+            Kind::Flush | Kind::Compact => return None,
         })
     }
 }

@@ -25,6 +25,7 @@ pub(super) struct Counts {
     merge: u64,
     delete_range: u64,
     flush: u64,
+    compact: u64,
     batches: u64,
 }
 
@@ -37,6 +38,7 @@ impl Counts {
             Kind::Merge => &mut self.merge,
             Kind::DeleteRange => &mut self.delete_range,
             Kind::Flush => &mut self.flush,
+            Kind::Compact => &mut self.compact,
         }
     }
 
@@ -115,7 +117,7 @@ impl<'d> Loading<'d> {
                     *self.taken.of(line.kind) += 1;
                     self.write_if_full()?;
                 }
-                None => self.flush(line.kind)?,
+                None => self.settle(line.kind)?,
             }
             progress.tick(text.len() as u64 + 1);
         };
@@ -149,9 +151,13 @@ impl<'d> Loading<'d> {
         self.batch.add(record)
     }
 
-    fn flush(&mut self, kind: Kind) -> Result<()> {
+    /// Flushes or compacts.
+    fn settle(&mut self, kind: Kind) -> Result<()> {
         self.write_batch()?;
-        self.db.flush_cf(self.family)?;
+        match kind {
+            Kind::Compact => self.db.compact_range(self.family, None, None)?,
+            _ => self.db.flush_cf(self.family)?,
+        }
         *self.taken.of(kind) += 1;
         self.written = self.taken;
         Ok(())

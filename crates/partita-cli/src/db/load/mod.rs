@@ -34,6 +34,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 ///   merge KEY VALUE        adds an operand for the merge operator
 ///   delete_range FROM TO   removes the keys from FROM on, TO excluded
 ///   flush                  writes what is in memory into a table
+///   compact                flushes, and merges all tables of the column family
 /// ///
 /// Keys and values are escaped as `partita db scan` prints them (\\, \t, \n, \r, \xHH; other bytes stand for themselves), or
 /// hexadecimal with --hex. Changes are written in batches, each of them whole or not at all. A line that cannot be
@@ -47,7 +48,7 @@ Examples:
   printf 'put\\tapple\\tred\\ndelete\\tkiwi\\n' | partita db load --create db/
   partita db scan --hex old/ | sed 's/^/put\\t/' | partita db load --hex --create new/
 
---json prints one object: put, delete, single_delete, merge, delete_range, flush, and batches.
+--json prints one object: put, delete, single_delete, merge, delete_range, flush, compact, and batches.
 
 Exit code: 0 all was applied, 2 something failed; what was applied before stays.")]
 pub(crate) struct Load {
