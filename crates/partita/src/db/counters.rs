@@ -10,8 +10,9 @@ use super::stats::LevelCounters;
 use crate::memtable::MemTable;
 use crate::util::sync::lock;
 
-/// Counters of a database, since it was opened.
+/// Counters of a database, since it was opened. In cache lines of their own: what readers look at must not move with them.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(super) struct DbCounters {
     /// Batches that were inserted into memtables, and the bytes of their records.
     pub(super) batches: AtomicU64,

@@ -95,12 +95,12 @@ impl Db {
     fn number_of_database(&self, property: Property) -> Option<u64> {
         let inner = self.inner();
         Some(match property {
-            Property::BackgroundErrors => self.stats().background_errors,
-            Property::NumRunningFlushes => self.stats().running_flushes,
-            Property::NumRunningCompactions => self.stats().running_compactions,
-            Property::NumSnapshots => self.stats().snapshots.count,
-            Property::OldestSnapshotTime => self.stats().snapshots.oldest_unix_seconds,
-            Property::OldestSnapshotSequence => self.stats().snapshots.oldest_seqno,
+            Property::BackgroundErrors => self.background_errors(),
+            Property::NumRunningFlushes => self.running_flushes(),
+            Property::NumRunningCompactions => self.running_compactions(),
+            Property::NumSnapshots => inner.snapshots.stats().count,
+            Property::OldestSnapshotTime => inner.snapshots.stats().oldest_unix_seconds,
+            Property::OldestSnapshotSequence => inner.snapshots.stats().oldest_seqno,
             Property::MinLogNumberToKeep => inner.versions.min_log_number_to_keep().get(),
             Property::MinObsoleteSstNumberToKeep => {
                 inner.versions.first_pending_output().map_or(u64::MAX, FileNumber::get)

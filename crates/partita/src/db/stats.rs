@@ -275,16 +275,9 @@ impl Db {
             snapshots: inner.snapshots.stats(),
             last_seqno: self.visible_seqno().get(),
             min_log_number_to_keep: inner.versions.min_log_number_to_keep().get(),
-            background_errors: inner.writer.as_ref().map_or(0, |writer| writer.failure.count()),
-            running_flushes: self
-                .families()
-                .iter()
-                .map(|family| u64::from(is_flushing(family)))
-                .sum(),
-            running_compactions: inner
-                .writer
-                .as_ref()
-                .map_or(0, |writer| writer.compactions.running() as u64),
+            background_errors: self.background_errors(),
+            running_flushes: self.running_flushes(),
+            running_compactions: self.running_compactions(),
             uptime_micros: self.uptime_micros(),
         }
     }
@@ -320,6 +313,20 @@ impl Db {
             base_level: is_levelled.then(|| picker.base_level(&version)),
             pending_compaction_bytes: picker.pending_bytes(&version),
         }
+    }
+
+    /// Failures of background work since the database was opened.
+    pub(super) fn background_errors(&self) -> u64 {
+        self.inner().writer.as_ref().map_or(0, |writer| writer.failure.count())
+    }
+
+    pub(super) fn running_flushes(&self) -> u64 {
+        self.families().iter().map(|family| u64::from(is_flushing(family))).sum()
+    }
+
+    pub(super) fn running_compactions(&self) -> u64 {
+        let writer = self.inner().writer.as_ref();
+        writer.map_or(0, |writer| writer.compactions.running() as u64)
     }
 
     fn write_stats(&self) -> WriteStats {
@@ -368,7 +375,7 @@ fn table_bytes<'v>(versions: impl Iterator<Item = &'v Version>) -> u64 {
 }
 
 impl super::snapshot::SnapshotList {
-    fn stats(&self) -> SnapshotStats {
+    pub(super) fn stats(&self) -> SnapshotStats {
         let taken = lock(&self.taken);
         let oldest = taken.first_key_value();
         SnapshotStats {
