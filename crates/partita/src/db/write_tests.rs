@@ -344,13 +344,16 @@ fn keys_and_values_of_four_gibibytes_are_refused_and_nothing_is_written() {
 #[test]
 fn a_budget_smaller_than_one_block_fails_no_flush() {
     let disk = MemoryFileSystem::new();
-    let builder = builder(&disk).cache(Cache::new(2 << 10)).family("default", small(64 << 10));
+    let options =
+        ColumnFamilyOptions { write_buffer_size: 64 << 10, ..ColumnFamilyOptions::default() };
+    let config = FamilyConfig { options: Some(options), ..FamilyConfig::default() };
+    let builder = builder(&disk).cache(Cache::new(2 << 10)).family("default", config);
     let db = builder.open().unwrap();
-    for n in 0..20_000u32 {
+    for n in 0..1_500u32 {
         db.put(&n.wrapping_mul(2_654_435_761).to_be_bytes(), &n.to_be_bytes()).unwrap();
     }
     db.flush().unwrap();
-    for n in (0..20_000u32).step_by(997) {
+    for n in (0..1_500u32).step_by(97) {
         let found = db.get(&n.wrapping_mul(2_654_435_761).to_be_bytes()).unwrap().unwrap();
         assert_eq!(found, n.to_be_bytes());
     }
