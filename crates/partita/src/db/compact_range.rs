@@ -113,6 +113,16 @@ impl BottommostLevel {
     }
 }
 
+/// What became of a merge by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Merge {
+    Done,
+    /// Others have had the files: it is to be seen what is left.
+    InOtherHands,
+    /// There is nothing that could be merged, in this style of compaction.
+    Nothing,
+}
+
 struct Range<'c> {
     db: &'c Arc<DbInner>,
     family: &'c ColumnFamily,
@@ -168,11 +178,10 @@ impl Range<'_> {
             let Some(last) = few.last() else { return Ok(()) };
             // The files of level 0 go together, as they overlap.
             let to = if level == 0 { self.to } else { Some(last.largest_user_key()) };
-            if self.merge(level, output, from.as_deref(), to)? {
-                if level == 0 {
-                    return Ok(());
-                }
-                from = to.map(<[u8]>::to_vec);
+            match self.merge(level, output, from.as_deref(), to)? {
+                Merge::InOtherHands => {}
+                Merge::Done if level > 0 => from = to.map(<[u8]>::to_vec),
+                Merge::Done | Merge::Nothing => return Ok(()),
             }
         }
     }
@@ -188,27 +197,37 @@ impl Range<'_> {
             let few = self.few(&old);
             let (Some(first), Some(last)) = (few.first(), few.last()) else { return Ok(()) };
             let (from, to) = (first.smallest_user_key(), last.largest_user_key());
-            self.merge(level, level, Some(from), Some(to))?;
+            if self.merge(level, level, Some(from), Some(to))? == Merge::Nothing {
+                break;
+            }
         }
         Ok(())
     }
 
-    /// Merges the files of a level that may hold keys from `from` to `to`; waits, if others have them in hand. Returns
-    /// whether it was done, which it is, too, if there is nothing to be merged in this style of compaction.
+    /// Merges the files of a level that may hold keys from `from` to `to`; waits, if others have them in hand.
     fn merge(
         &self,
         level: usize,
         output: usize,
         from: Option<&[u8]>,
         to: Option<&[u8]>,
-    ) -> Result<bool> {
+    ) -> Result<Merge> {
+        let before = self.version();
         let picker = &self.family.0.picker;
         let picked = self
             .db
             .pick(self.family, |_, version| picker.pick_range(version, level, output, from, to));
-        match picked {
-            Some(compaction) => self.db.compact(self.family, compaction).map(|()| true),
-            None => Ok(!self.db.wait_for_a_compaction()?),
+        if let Some(compaction) = picked {
+            return self.db.compact(self.family, compaction).map(|()| Merge::Done);
+        }
+        if before.files().any(|(_, file)| file.is_being_compacted()) {
+            self.db.wait_for_a_compaction()?;
+            return Ok(Merge::InOtherHands);
+        }
+        match Arc::ptr_eq(&before, &self.version()) {
+            true => Ok(Merge::Nothing),
+            // Who had them is done.
+            false => Ok(Merge::InOtherHands),
         }
     }
 

@@ -20,8 +20,10 @@ fn builder(fs: &MemoryFileSystem) -> DbBuilder {
         .options(options)
 }
 
+/// Background work is done by who waits for it, so that nothing of it is left when a call returns.
 fn open() -> Db {
-    builder(&MemoryFileSystem::new()).open().unwrap()
+    let scheduler = Arc::new(ManualScheduler::in_order());
+    builder(&MemoryFileSystem::new()).scheduler(scheduler).open().unwrap()
 }
 
 fn number(db: &Db, name: &str) -> u64 {
