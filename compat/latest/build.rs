@@ -51,7 +51,9 @@ fn main() {
     }
     // Public classes only, so the library as it is serves.
     let mut shims = compiler(&sources);
-    shims.files(["shim/budget.cc", "shim/sst_reader.cc", "shim/tables.cc"]).compile("table_shims");
+    shims
+        .files(["shim/budget.cc", "shim/database.cc", "shim/sst_reader.cc", "shim/tables.cc"])
+        .compile("table_shims");
 }
 
 fn variable(name: &str) -> PathBuf {

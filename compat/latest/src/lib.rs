@@ -8,6 +8,8 @@
 //! | [`partita_filters`] | Partita's filters as a contender |
 //! | [`budget_engines`] | both engines in the budget benchmark |
 //! | [`rocks_budget`] | RocksDB's databases under a budget of memory |
+//! | [`database_bench`] | databases of both engines, in turns |
+//! | [`partita_database`], [`rocks_database`] | the engines in it |
 //! | [`sst_reader`] | single tables through RocksDB's `SstFileReader` |
 //! | [`workload`] | the keys and queries that all contenders get |
 //! | [`samples`] | measurements in turns, and their medians |
@@ -22,9 +24,12 @@ use partita_compat_rocks as _;
 pub mod budget_engines;
 pub mod compare;
 pub mod contender;
+pub mod database_bench;
+pub mod partita_database;
 pub mod partita_filters;
 pub mod partita_table;
 pub mod rocks_budget;
+pub mod rocks_database;
 pub mod rocks_filters;
 pub mod rocks_table;
 pub mod rows;

@@ -247,21 +247,21 @@ unsafe extern "C" fn take(
 }
 
 /// Room for RocksDB's message.
-struct Message([c_char; Self::LEN]);
+pub(crate) struct Message([c_char; Self::LEN]);
 
 impl Message {
-    const LEN: usize = 1024;
+    pub(crate) const LEN: usize = 1024;
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self([0; Self::LEN])
     }
 
-    fn start(&mut self) -> *mut c_char {
+    pub(crate) fn start(&mut self) -> *mut c_char {
         self.0.as_mut_ptr()
     }
 
     /// `value` if all went well, else the message.
-    fn or<T>(&self, done: bool, value: T) -> Result<T, String> {
+    pub(crate) fn or<T>(&self, done: bool, value: T) -> Result<T, String> {
         if done {
             return Ok(value);
         }
@@ -273,6 +273,6 @@ impl Message {
     }
 }
 
-fn c_path(path: &Path) -> CString {
+pub(crate) fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_encoded_bytes()).expect("no NUL in paths")
 }

@@ -48,7 +48,7 @@ impl Samples {
 }
 
 /// First quartile, median and third quartile.
-fn quartiles(mut samples: Vec<f64>) -> [f64; 3] {
+pub(crate) fn quartiles(mut samples: Vec<f64>) -> [f64; 3] {
     samples.sort_by(f64::total_cmp);
     [1, 2, 3].map(|quarter| samples[samples.len() * quarter / 4])
 }

@@ -40,8 +40,21 @@ impl Stopwatch {
 
 #[cfg(target_os = "linux")]
 fn thread_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time_of(rustix::time::ClockId::ThreadCPUTime)
+}
+
+#[cfg(target_os = "linux")]
+fn time_of(clock: rustix::time::ClockId) -> Duration {
+    let time = rustix::time::clock_gettime(clock);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Time that all threads of this process spent on processors; 0 where the system does not tell.
+pub fn process_time() -> Duration {
+    #[cfg(target_os = "linux")]
+    return time_of(rustix::time::ClockId::ProcessCPUTime);
+    #[cfg(not(target_os = "linux"))]
+    return Duration::ZERO;
 }
 
 #[cfg(test)]
@@ -51,11 +64,13 @@ mod tests {
     #[test]
     fn work_takes_time() {
         let watch = Stopwatch::start();
-        let mut sum = 0_u64;
+        let (mut sum, _before) = (0_u64, process_time());
         while watch.elapsed() < Duration::from_millis(1) {
             sum = std::hint::black_box(sum + 1);
         }
         assert!(sum > 0);
         assert!(watch.ns_per(1) >= 1e6);
+        #[cfg(target_os = "linux")]
+        assert!(process_time() - _before >= Duration::from_millis(1));
     }
 }

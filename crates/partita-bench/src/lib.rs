@@ -7,3 +7,4 @@
 pub mod budget;
 pub mod clock;
 pub mod filter_bench;
+pub mod memory;

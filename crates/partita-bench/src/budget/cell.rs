@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::engine::{Answer, Counters, Engine, PerRole};
 use super::files::{Layout, Shape};
 use super::keys::{Key, KeyStream, Keyspace, Mix};
-use super::memory::Resident;
 use crate::clock::Stopwatch;
+use crate::memory::Resident;
 
 /// How a cell is measured; the same for all cells of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -15,7 +15,6 @@ mod cell;
 mod engine;
 mod files;
 mod keys;
-mod memory;
 mod paired;
 mod partita_engine;
 mod plan;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::cell::{Cell, CellId, Effort, measure};
 use super::engine::Engine;
 use super::files::{FileSet, Layout, Shape};
-use super::memory::Resident;
 use super::paired::{Contender, Paired, Turns, in_turns};
+use crate::memory::Resident;
 
 /// The engines that take part.
 pub trait Engines {

@@ -4,16 +4,22 @@ use std::fs;
 
 /// Resident memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Resident {
+pub struct Resident {
     /// Bytes now.
-    pub(super) now: u64,
+    pub now: u64,
     /// The most that it was.
-    pub(super) peak: u64,
+    pub peak: u64,
 }
 
 impl Resident {
+    /// Forgets the peak of this process so far, where the system can: it becomes what is resident now.
+    pub fn forget_peak() {
+        // A system that cannot tells a peak that is too high, which is the safe side.
+        let _ = fs::write("/proc/self/clear_refs", "5");
+    }
+
     /// Of this process; zeroes where the system does not tell.
-    pub(super) fn of_this_process() -> Self {
+    pub fn of_this_process() -> Self {
         fs::read_to_string("/proc/self/status")
             .map_or_else(|_| Self::default(), |text| Self::parse(&text))
     }
