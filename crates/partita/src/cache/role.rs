@@ -27,6 +27,8 @@ pub enum Role {
     Memtable,
     /// Buffers of reads that are under way, of compactions and of iterators.
     ReadBuffers,
+    /// Tables that are being written: blocks that wait, indexes, filters.
+    Building,
     /// Objects that somebody holds and that are not (or no longer) in the cache.
     Pinned,
     /// What the cache needs to know about its objects: queues, maps, slots, and what it remembers of evicted ones.
@@ -35,7 +37,7 @@ pub enum Role {
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Data,
         Self::IndexPiece,
         Self::FilterPiece,
@@ -45,6 +47,7 @@ impl Role {
         Self::RangeTombstones,
         Self::Memtable,
         Self::ReadBuffers,
+        Self::Building,
         Self::Pinned,
         Self::Bookkeeping,
     ];
@@ -61,6 +64,7 @@ impl Role {
             Self::RangeTombstones => "range tombstones",
             Self::Memtable => "memtable",
             Self::ReadBuffers => "read buffers",
+            Self::Building => "building",
             Self::Pinned => "pinned",
             Self::Bookkeeping => "bookkeeping",
         }

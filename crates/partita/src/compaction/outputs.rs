@@ -8,12 +8,16 @@
 
 use super::below::Below;
 use super::job::Job;
+use crate::cache::{Reservation, Role};
 use crate::error::Result;
 use crate::filter::FilterLevel;
 use crate::iter::RangeTombstone;
 use crate::key::{KeyOrder, SeqNo};
 use crate::table::{TableBuilder, TableContext};
 use crate::version::{FileMeta, FileName, PendingOutput, TableCounts, unique_id};
+
+/// Entries between two looks at how much memory the open table takes.
+const ENTRIES_BETWEEN_LOOKS: u32 = 4096;
 
 /// A table that no version names yet.
 #[derive(Debug)]
@@ -37,6 +41,9 @@ pub(super) struct Outputs<'j> {
     written: Vec<NewTable>,
     bottommost: bool,
     last_user_key: Vec<u8>,
+    /// What the open table takes, as of the last look.
+    charge: Reservation,
+    entries_until_look: u32,
 }
 
 impl<'j> Outputs<'j> {
@@ -56,6 +63,8 @@ impl<'j> Outputs<'j> {
             written: Vec::new(),
             bottommost,
             last_user_key: Vec::new(),
+            charge: job.tables.cache().reserve(Role::Building, 0),
+            entries_until_look: ENTRIES_BETWEEN_LOOKS,
         }
     }
 
@@ -72,6 +81,11 @@ impl<'j> Outputs<'j> {
         }
         let Some((_, builder)) = &mut self.open else { return Ok(()) };
         builder.add(key, value)?;
+        self.entries_until_look -= 1;
+        if self.entries_until_look == 0 {
+            self.entries_until_look = ENTRIES_BETWEEN_LOOKS;
+            self.charge.resize(builder.memory_bytes());
+        }
         self.last_user_key.clear();
         self.last_user_key.extend_from_slice(user_key);
         Ok(())
@@ -165,6 +179,7 @@ impl<'j> Outputs<'j> {
     fn end_table(&mut self, upper: Option<&[u8]>) -> Result<()> {
         let Some((pending, mut builder)) = self.open.take() else { return Ok(()) };
         let path = FileName::Table(pending.number()).in_dir(self.job.versions.dir());
+        self.charge.resize(builder.memory_bytes());
         let added = self
             .tombstones_up_to(upper)
             .try_for_each(|(start, end, seqno)| builder.add_range_tombstone(start, end, seqno));
@@ -190,6 +205,7 @@ impl<'j> Outputs<'j> {
             counts: TableCounts::of_table(&summary.properties),
             ..FileMeta::new(pending.number(), summary.file_size, smallest, largest)
         };
+        self.charge.resize(0);
         self.written.push(NewTable { file, _pending: pending });
         Ok(())
     }

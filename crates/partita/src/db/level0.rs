@@ -7,6 +7,7 @@ use super::DbInner;
 use super::family::FamilyState;
 use super::progress::FlushProgress;
 use super::snapshot::SnapshotList;
+use crate::cache::{Reservation, Role};
 use crate::compaction::{Fates, Rules, Stripes, Surroundings, Survivors};
 use crate::error::{Error, Result};
 use crate::filter::FilterLevel;
@@ -119,12 +120,15 @@ fn write_table(
         level: 0,
     });
     let progress = &family.flushing;
+    let charge = &mut family.tables.cache().reserve(Role::Building, 0);
     match memtables {
-        [one] => judge_all(one.iter(), &mut survivors, &mut around, &mut builder, progress)?,
+        [one] => {
+            judge_all(one.iter(), &mut survivors, &mut around, &mut builder, progress, charge)?;
+        }
         several => {
             let sources = several.iter().map(MemTable::iter).collect();
             let entries = MergingIterator::new(sources, order.clone());
-            judge_all(entries, &mut survivors, &mut around, &mut builder, progress)?;
+            judge_all(entries, &mut survivors, &mut around, &mut builder, progress, charge)?;
         }
     }
     if place.counts_entries {
@@ -147,19 +151,21 @@ fn judge_all(
     around: &mut Around<'_>,
     builder: &mut TableBuilder,
     progress: &FlushProgress,
+    charge: &mut Reservation,
 ) -> Result<()> {
-    let mut emit = |key: &[u8], value: &[u8]| builder.add(key, value);
     let mut done = 0_u64;
     entries.seek_to_first()?;
     while entries.is_valid() {
+        let mut emit = |key: &[u8], value: &[u8]| builder.add(key, value);
         survivors.offer(entries.key(), entries.value(), around, &mut emit)?;
         entries.next()?;
         done += 1;
         if done.is_multiple_of(PROGRESS_ENTRIES) {
             progress.done.store(done, Ordering::Relaxed);
+            charge.resize(builder.memory_bytes());
         }
     }
-    survivors.finish(around, &mut emit)
+    survivors.finish(around, &mut |key: &[u8], value: &[u8]| builder.add(key, value))
 }
 
 /// Compares what was written to memtables with what was read from them, and what was to be left with what is in the table:

@@ -36,6 +36,8 @@ mod column_families;
 mod commit;
 mod compact;
 mod compact_range;
+#[cfg(test)]
+mod compact_tests;
 mod counters;
 #[cfg(test)]
 mod crash_tests;

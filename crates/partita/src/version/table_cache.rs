@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use super::{FileName, TableCounts, TableFile, unique_id};
+use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, RandomAccessFile};
 use crate::key::SeqNo;
@@ -151,6 +152,11 @@ impl TableCache {
         open_tables: Arc<OpenTables>,
     ) -> Self {
         Self { fs, dirs, options, comparator: comparator.to_owned(), open_tables }
+    }
+
+    /// The budget that tables are charged to.
+    pub fn cache(&self) -> &Cache {
+        &self.options.cache
     }
 
     /// The table's reader; opened at the first use.

@@ -170,6 +170,11 @@ impl FilterBlockBuilder {
         self.complete_bytes + self.filter.block_len()
     }
 
+    /// About the bytes held, or to be held when the open filter is made.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.complete_bytes + self.filter.len() * size_of::<u64>() + self.filter.block_len()
+    }
+
     /// Makes the blocks and hands them to `write` in file order; it returns where each was put.
     ///
     /// * `last_key`: the last user key of the table, if it has one.

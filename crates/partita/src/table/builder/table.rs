@@ -213,6 +213,14 @@ impl TableBuilder {
         self.sink.offset() + (held + block + filter + self.index.size_estimate()) as u64
     }
 
+    /// About the bytes of memory held: blocks that wait, keys for the filter, index and filter so far.
+    pub fn memory_bytes(&self) -> usize {
+        let held = self.held.as_ref().map_or(0, HeldBlocks::len);
+        let filter = self.filter.as_ref().map_or(0, FilterBlockBuilder::memory_bytes);
+        // A block and its compressed form; index entries once as they are kept and once as they are written.
+        held + 2 * self.data_block.size_estimate() + filter + 2 * self.index.size_estimate()
+    }
+
     /// Gives the table up. The file keeps what was written; the caller removes it.
     pub fn abandon(self) {}
 
