@@ -36,6 +36,7 @@ pub use effective::EffectiveOption;
 pub use finding::{Finding, FindingKind, Severity};
 pub(crate) use given::{db_findings, family_findings};
 pub use names::{file_name, file_number, newest, obsolete};
+pub use nearest::nearest;
 pub use read::{Mode, ReadReport};
 
 use super::{ColumnFamilyOptions, DbOptions, SectionKind};

@@ -5,8 +5,16 @@ const LETTERS_PER_EDIT: usize = 4;
 /// Names longer than this are not compared: no option has one.
 const NAME_LEN_MAX: usize = 96;
 
-/// The name among `known` that is nearest to `name`, if it is near.
-pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+/// The name among `known` that is nearest to `name`, if it is near: one edit for each four letters, case aside.
+///
+/// ```
+/// use partita::options::file::nearest;
+///
+/// let known = ["block_size", "write_buffer_size"];
+/// assert_eq!(nearest("blok_szie", known.into_iter()), Some("block_size"));
+/// assert_eq!(nearest("something_else", known.into_iter()), None);
+/// ```
+pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     if name.len() > NAME_LEN_MAX {
         return None;
     }
