@@ -160,7 +160,7 @@ options! {
             get |_| "BlockBasedTable".to_owned();
     }
     carried {
-        arena_block_size: Kind::U64, "1048576", since "6.2", MEMTABLE, "Bytes a memtable allocates at once.";
+        arena_block_size: Kind::U64, "0", since "6.2", MEMTABLE, "Bytes a memtable allocates at once; 0: an eighth of the write buffer, 1 MiB at most.";
         blob_compaction_readahead_size: Kind::U64, "0", since "6.28", BLOBS, "Bytes read ahead in blob files.";
         blob_compression_opts: Kind::Object, "{checksum=false;max_dict_buffer_bytes=0;enabled=false;max_dict_bytes=0;max_compressed_bytes_per_kb=896;parallel_threads=1;zstd_max_train_bytes=0;level=32767;use_zstd_dict_trainer=true;strategy=0;window_bits=-14;}",
             since "11.8", BLOBS, "Level of compression in blob files.";

@@ -54,3 +54,19 @@ fn print_group<T: OptionGroup + Default>(text: &mut String, options: &T) {
 fn is_read_only(name: &str, value: &str) -> bool {
     matches!(name, "block_cache" | "persistent_cache") && value == "nullptr"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::file::FamilyOptions;
+
+    /// RocksDB takes what it reads: with blocks of 1 MiB, a memtable of 64 KiB was full from its first entry on.
+    #[test]
+    fn rocksdb_is_left_to_work_out_the_blocks_of_its_memtables() {
+        let options = ColumnFamilyOptions { write_buffer_size: 65_536, ..Default::default() };
+        let families = vec![FamilyOptions { name: "default".to_owned(), options }];
+        let text = print(&OptionsFile { families, ..OptionsFile::default() });
+        assert!(text.contains("\n  write_buffer_size=65536\n"));
+        assert!(text.contains("\n  arena_block_size=0\n"));
+    }
+}
