@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ldb;
-pub mod random;
 pub mod rocksdict;
 pub mod sst_dump;
+
+pub use partita_compat_rocks::random;

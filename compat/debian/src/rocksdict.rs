@@ -1,4 +1,4 @@
-//! The Python wheel `rocksdict` (RocksDB 9.8.4) as a reader of external files.
+//! The Python wheel `rocksdict` (RocksDB 9.8.4) as a reader of external files, and as an engine that takes its turn.
 
 use std::fs;
 use std::io::Write;
@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use partita_compat_rocks::Row;
+use partita_compat_rocks::db::Op;
+use partita_compat_rocks::history::History;
+use partita_compat_rocks::setups::FAMILIES;
+use partita_compat_rocks::whole::Change;
 use partita_testkit::archive;
 
 /// A table with the rows that a database must show after ingesting it.
@@ -85,6 +89,61 @@ pub fn open_and_scan(db: &Path, compact: bool) -> Result<Vec<Row>, String> {
         .filter_map(|line| line.split_once('\t'))
         .map(|(key, value)| (unhex(key), unhex(value)))
         .collect())
+}
+
+/// RocksDB 9.8.4's turn at a database: it reads all, makes `batches` of changes, compacts, reads all again, and leaves some
+/// changes in its log.
+///
+/// * Errors: what RocksDB complained about, or where it read something else.
+/// * Panics if Python is not installed.
+pub fn turn(db: &Path, history: &mut History, batches: usize) -> Result<(), String> {
+    let mut input = Vec::new();
+    let mut block = |rows: &[Row]| {
+        let rows = archive::encode_rows(rows);
+        input.extend((rows.len() as u64).to_le_bytes());
+        input.extend(rows);
+    };
+    history.plain_changes_only = true;
+    history.all_rows().iter().for_each(|rows| block(rows));
+    block(&changes(history, batches));
+    history.all_rows().iter().for_each(|rows| block(rows));
+    block(&changes(history, batches / 8));
+    history.plain_changes_only = false;
+    let mut python = Command::new("python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("turn.py"))
+        .arg(db)
+        .args(FAMILIES)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("python3 cannot be started: {error}"));
+    let mut stdin = python.stdin.take().expect("standard input was asked for");
+    // If the script died early its own message says more than the broken pipe.
+    let _ = stdin.write_all(&input);
+    drop(stdin);
+    let output = python.wait_with_output().expect("python3 can be waited for");
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// Changes as `turn.py` reads them.
+fn changes(history: &mut History, batches: usize) -> Vec<Row> {
+    let batches: Vec<_> = (0..batches).flat_map(|_| history.next_batch()).collect();
+    let row = |Change { family, op }: Change| {
+        let family = u8::try_from(family).expect("there are few families");
+        let key = |operation: u8, key: &[u8]| [&[operation, family], key].concat();
+        match op {
+            Op::Put(at, value) => (key(b'p', &at), value),
+            Op::Delete(at) => (key(b'd', &at), Vec::new()),
+            Op::DeleteRange(begin, end) => (key(b'r', &begin), end),
+            Op::Merge(..) | Op::SingleDelete(_) | Op::Snapshot => {
+                unreachable!("only plain changes were asked for")
+            }
+        }
+    };
+    batches.into_iter().map(row).collect()
 }
 
 #[cfg(test)]

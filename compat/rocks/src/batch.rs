@@ -45,7 +45,8 @@ impl Families {
         // SAFETY: a constructor.
         let batch = Batch(unsafe { ffi::rocksdb_writebatch_create() });
         for record in records {
-            self.add(batch.0, record);
+            let handle = record.family().and_then(|family| self.handle(family));
+            add(batch.0, handle, record);
         }
         let mut len = 0;
         // SAFETY: the batch is live; it says how long its bytes are.
@@ -54,85 +55,89 @@ impl Families {
         unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) }.to_vec()
     }
 
-    fn add(&self, batch: *mut ffi::WriteBatch, record: &Record<'_>) {
-        let handle = record.family().and_then(|family| self.handle(family));
-        match *record {
-            Record::Put { key, value, .. } => {
-                let ((key, len), (value, value_len)) = (c_bytes(key), c_bytes(value));
-                match handle {
-                    // SAFETY: batch and handle are live; pointers and lengths describe live slices. So below.
-                    Some(family) => unsafe {
-                        ffi::rocksdb_writebatch_put_cf(batch, family, key, len, value, value_len);
-                    },
-                    // SAFETY: as above.
-                    None => unsafe {
-                        ffi::rocksdb_writebatch_put(batch, key, len, value, value_len);
-                    },
-                }
-            }
-            Record::Merge { key, operand, .. } => {
-                let ((key, len), (value, value_len)) = (c_bytes(key), c_bytes(operand));
-                match handle {
-                    // SAFETY: as above.
-                    Some(family) => unsafe {
-                        ffi::rocksdb_writebatch_merge_cf(batch, family, key, len, value, value_len);
-                    },
-                    // SAFETY: as above.
-                    None => unsafe {
-                        ffi::rocksdb_writebatch_merge(batch, key, len, value, value_len);
-                    },
-                }
-            }
-            Record::Delete { key, .. } => {
-                let (key, len) = c_bytes(key);
-                match handle {
-                    // SAFETY: as above.
-                    Some(family) => unsafe {
-                        ffi::rocksdb_writebatch_delete_cf(batch, family, key, len);
-                    },
-                    // SAFETY: as above.
-                    None => unsafe { ffi::rocksdb_writebatch_delete(batch, key, len) },
-                }
-            }
-            Record::SingleDelete { key, .. } => {
-                let (key, len) = c_bytes(key);
-                match handle {
-                    // SAFETY: as above.
-                    Some(family) => unsafe {
-                        ffi::rocksdb_writebatch_singledelete_cf(batch, family, key, len);
-                    },
-                    // SAFETY: as above.
-                    None => unsafe { ffi::rocksdb_writebatch_singledelete(batch, key, len) },
-                }
-            }
-            Record::DeleteRange { begin, end, .. } => {
-                let ((begin, len), (end, end_len)) = (c_bytes(begin), c_bytes(end));
-                match handle {
-                    // SAFETY: as above.
-                    Some(family) => unsafe {
-                        ffi::rocksdb_writebatch_delete_range_cf(
-                            batch, family, begin, len, end, end_len,
-                        );
-                    },
-                    // SAFETY: as above.
-                    None => unsafe {
-                        ffi::rocksdb_writebatch_delete_range(batch, begin, len, end, end_len);
-                    },
-                }
-            }
-            Record::LogData(data) => {
-                let (data, len) = c_bytes(data);
-                // SAFETY: as above.
-                unsafe { ffi::rocksdb_writebatch_put_log_data(batch, data, len) };
-            }
-            Record::BlobIndex { .. } | Record::Transaction(_) | Record::Noop => {
-                unreachable!("RocksDB's C API makes no such record")
-            }
-        }
-    }
-
     fn handle(&self, family: u32) -> Option<*mut ffi::ColumnFamily> {
         self.handles.get((family as usize).checked_sub(1)?).copied()
+    }
+}
+
+/// Adds a record for the family of this handle to a live batch; `None`: the default family.
+pub(crate) fn add(
+    batch: *mut ffi::WriteBatch,
+    handle: Option<*mut ffi::ColumnFamily>,
+    record: &Record<'_>,
+) {
+    match *record {
+        Record::Put { key, value, .. } => {
+            let ((key, len), (value, value_len)) = (c_bytes(key), c_bytes(value));
+            match handle {
+                // SAFETY: batch and handle are live; pointers and lengths describe live slices. So below.
+                Some(family) => unsafe {
+                    ffi::rocksdb_writebatch_put_cf(batch, family, key, len, value, value_len);
+                },
+                // SAFETY: as above.
+                None => unsafe {
+                    ffi::rocksdb_writebatch_put(batch, key, len, value, value_len);
+                },
+            }
+        }
+        Record::Merge { key, operand, .. } => {
+            let ((key, len), (value, value_len)) = (c_bytes(key), c_bytes(operand));
+            match handle {
+                // SAFETY: as above.
+                Some(family) => unsafe {
+                    ffi::rocksdb_writebatch_merge_cf(batch, family, key, len, value, value_len);
+                },
+                // SAFETY: as above.
+                None => unsafe {
+                    ffi::rocksdb_writebatch_merge(batch, key, len, value, value_len);
+                },
+            }
+        }
+        Record::Delete { key, .. } => {
+            let (key, len) = c_bytes(key);
+            match handle {
+                // SAFETY: as above.
+                Some(family) => unsafe {
+                    ffi::rocksdb_writebatch_delete_cf(batch, family, key, len);
+                },
+                // SAFETY: as above.
+                None => unsafe { ffi::rocksdb_writebatch_delete(batch, key, len) },
+            }
+        }
+        Record::SingleDelete { key, .. } => {
+            let (key, len) = c_bytes(key);
+            match handle {
+                // SAFETY: as above.
+                Some(family) => unsafe {
+                    ffi::rocksdb_writebatch_singledelete_cf(batch, family, key, len);
+                },
+                // SAFETY: as above.
+                None => unsafe { ffi::rocksdb_writebatch_singledelete(batch, key, len) },
+            }
+        }
+        Record::DeleteRange { begin, end, .. } => {
+            let ((begin, len), (end, end_len)) = (c_bytes(begin), c_bytes(end));
+            match handle {
+                // SAFETY: as above.
+                Some(family) => unsafe {
+                    ffi::rocksdb_writebatch_delete_range_cf(
+                        batch, family, begin, len, end, end_len,
+                    );
+                },
+                // SAFETY: as above.
+                None => unsafe {
+                    ffi::rocksdb_writebatch_delete_range(batch, begin, len, end, end_len);
+                },
+            }
+        }
+        Record::LogData(data) => {
+            let (data, len) = c_bytes(data);
+            // SAFETY: as above.
+            unsafe { ffi::rocksdb_writebatch_put_log_data(batch, data, len) };
+        }
+        Record::BlobIndex { .. } | Record::Transaction(_) | Record::Noop => {
+            unreachable!("RocksDB's C API makes no such record")
+        }
     }
 }
 

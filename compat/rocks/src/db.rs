@@ -77,6 +77,23 @@ impl Options {
     }
 }
 
+impl Options {
+    /// How often a filter ruled a file out since these options' database was opened.
+    pub(crate) fn filters_useful(&self) -> u64 {
+        // SAFETY: live; statistics were enabled before the database was opened.
+        let text = unsafe { ffi::rocksdb_options_statistics_get_string(self.0) };
+        // SAFETY: a NUL-terminated string that the caller owns.
+        let report = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+        // SAFETY: as above; it is not used afterwards.
+        unsafe { ffi::rocksdb_free(text.cast()) };
+        ["rocksdb.bloom.filter.useful COUNT : ", "rocksdb.bloom.filter.prefix.useful COUNT : "]
+            .into_iter()
+            .filter_map(|ticker| report.lines().find_map(|line| line.strip_prefix(ticker)))
+            .map(|count| count.trim().parse::<u64>().expect("tickers are numbers"))
+            .sum()
+    }
+}
+
 impl Drop for Options {
     fn drop(&mut self) {
         // SAFETY: owned; see the module.
@@ -199,17 +216,7 @@ impl Db {
 
     /// How often a filter ruled a file out, whole keys and prefixes together.
     pub fn filters_useful(&self) -> u64 {
-        // SAFETY: live; statistics were enabled before the database was opened.
-        let text = unsafe { ffi::rocksdb_options_statistics_get_string(self.options.0) };
-        // SAFETY: a NUL-terminated string that the caller owns.
-        let report = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-        // SAFETY: as above; it is not used afterwards.
-        unsafe { ffi::rocksdb_free(text.cast()) };
-        ["rocksdb.bloom.filter.useful COUNT : ", "rocksdb.bloom.filter.prefix.useful COUNT : "]
-            .into_iter()
-            .filter_map(|ticker| report.lines().find_map(|line| line.strip_prefix(ticker)))
-            .map(|count| count.trim().parse::<u64>().expect("tickers are numbers"))
-            .sum()
+        self.options.filters_useful()
     }
 
     fn iter(&self) -> Iter<'_> {
@@ -233,28 +240,28 @@ impl Drop for Db {
     }
 }
 
-struct Iter<'db> {
-    iter: *mut ffi::Iter,
-    db: PhantomData<&'db Db>,
+pub(crate) struct Iter<'db> {
+    pub(crate) iter: *mut ffi::Iter,
+    pub(crate) db: PhantomData<&'db ()>,
 }
 
 impl Iter<'_> {
-    fn seek_to_first(&mut self) {
+    pub(crate) fn seek_to_first(&mut self) {
         // SAFETY: live.
         unsafe { ffi::rocksdb_iter_seek_to_first(self.iter) };
     }
 
-    fn seek_to_last(&mut self) {
+    pub(crate) fn seek_to_last(&mut self) {
         // SAFETY: live.
         unsafe { ffi::rocksdb_iter_seek_to_last(self.iter) };
     }
 
-    fn next(&mut self) {
+    pub(crate) fn next(&mut self) {
         // SAFETY: live; only called while valid.
         unsafe { ffi::rocksdb_iter_next(self.iter) };
     }
 
-    fn prev(&mut self) {
+    pub(crate) fn prev(&mut self) {
         // SAFETY: live; only called while valid.
         unsafe { ffi::rocksdb_iter_prev(self.iter) };
     }
@@ -276,7 +283,7 @@ impl Iter<'_> {
             .into()
     }
 
-    fn collect_with(&mut self, step: fn(&mut Self)) -> Result<Vec<Row>> {
+    pub(crate) fn collect_with(&mut self, step: fn(&mut Self)) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         while self.is_valid() {
             rows.push(self.row());

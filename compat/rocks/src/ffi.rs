@@ -1,6 +1,6 @@
 //! The part of `rocksdb/c.h` that is used here; equal in RocksDB 7.8 and 11.8.
 
-use std::ffi::{c_char, c_uchar, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_void};
 
 macro_rules! handles {
     ($($name:ident),+ $(,)?) => {$(
@@ -13,7 +13,7 @@ macro_rules! handles {
 
 handles! {
     Db, Options, ReadOptions, WriteOptions, FlushOptions, EnvOptions, IngestOptions, Snapshot, Iter, WriteBatch,
-    SstFileWriter, ColumnFamily,
+    SstFileWriter, ColumnFamily, Env, Cache, CompactOptions,
 }
 
 unsafe extern "C" {
@@ -168,6 +168,72 @@ unsafe extern "C" {
         error: *mut *mut c_char,
     ) -> *mut ColumnFamily;
     pub(crate) fn rocksdb_column_family_handle_destroy(family: *mut ColumnFamily);
+
+    pub(crate) fn rocksdb_open_column_families(
+        options: *const Options,
+        path: *const c_char,
+        count: c_int,
+        names: *const *const c_char,
+        family_options: *const *const Options,
+        handles: *mut *mut ColumnFamily,
+        error: *mut *mut c_char,
+    ) -> *mut Db;
+    pub(crate) fn rocksdb_create_default_env() -> *mut Env;
+    pub(crate) fn rocksdb_env_destroy(env: *mut Env);
+    pub(crate) fn rocksdb_cache_create_lru(capacity: usize) -> *mut Cache;
+    pub(crate) fn rocksdb_cache_destroy(cache: *mut Cache);
+    pub(crate) fn rocksdb_load_latest_options(
+        path: *const c_char,
+        env: *mut Env,
+        ignore_unknown_options: bool,
+        cache: *mut Cache,
+        options: *mut *mut Options,
+        count: *mut usize,
+        names: *mut *mut *mut c_char,
+        family_options: *mut *mut *mut Options,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_load_latest_options_destroy(
+        options: *mut Options,
+        names: *mut *mut c_char,
+        family_options: *mut *mut Options,
+        count: usize,
+    );
+    pub(crate) fn rocksdb_flush_cf(
+        db: *mut Db,
+        options: *const FlushOptions,
+        family: *mut ColumnFamily,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_get_cf(
+        db: *mut Db,
+        options: *const ReadOptions,
+        family: *mut ColumnFamily,
+        key: *const c_char,
+        key_len: usize,
+        value_len: *mut usize,
+        error: *mut *mut c_char,
+    ) -> *mut c_char;
+    pub(crate) fn rocksdb_create_iterator_cf(
+        db: *mut Db,
+        options: *const ReadOptions,
+        family: *mut ColumnFamily,
+    ) -> *mut Iter;
+    pub(crate) fn rocksdb_compactoptions_create() -> *mut CompactOptions;
+    pub(crate) fn rocksdb_compactoptions_destroy(options: *mut CompactOptions);
+    pub(crate) fn rocksdb_compactoptions_set_bottommost_level_compaction(
+        options: *mut CompactOptions,
+        value: c_uchar,
+    );
+    pub(crate) fn rocksdb_compact_range_cf_opt(
+        db: *mut Db,
+        family: *mut ColumnFamily,
+        options: *mut CompactOptions,
+        start: *const c_char,
+        start_len: usize,
+        limit: *const c_char,
+        limit_len: usize,
+    );
 
     pub(crate) fn rocksdb_sstfilewriter_create(
         env: *const EnvOptions,

@@ -7,9 +7,14 @@
 //! | module | holds |
 //! |---|---|
 //! | [`db`] | open, write, flush, ingest, iterate, get; writing external files |
+//! | [`whole`] | a database with all its column families, opened with the options of its OPTIONS file |
 //! | [`batch`] | write batches with column families, as bytes |
 //! | [`matrix`] | which tables to make: every option that shapes a file |
 //! | [`shape`] | what to put into them |
+//! | [`setups`] | whole databases to make: every option that shapes a tree of tables |
+//! | [`random`] | choices, the same in every run |
+//! | [`history`] | what to write into them, and what they should hold then |
+//! | [`sessions`] | an engine's turn: it opens, reads all, writes, compacts and leaves |
 //! | [`check`] | Partita's reader on such a table |
 //! | [`rebuild`] | the same table written by Partita, to compare blocks |
 
@@ -21,9 +26,14 @@ pub mod batch;
 pub mod check;
 pub mod db;
 mod ffi;
+pub mod history;
 pub mod matrix;
+pub mod random;
 pub mod rebuild;
+pub mod sessions;
+pub mod setups;
 pub mod shape;
+pub mod whole;
 
 /// A key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);

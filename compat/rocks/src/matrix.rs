@@ -102,7 +102,7 @@ impl Case {
 }
 
 /// Drops all but the last of options with the same name: RocksDB refuses doubled ones.
-fn last_of_each(options: &str) -> String {
+pub(crate) fn last_of_each(options: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let name = |option: &str| option.split('=').next().map(str::to_owned);
     for option in split_outside_braces(options) {
@@ -112,7 +112,7 @@ fn last_of_each(options: &str) -> String {
     kept.join(";")
 }
 
-fn split_outside_braces(options: &str) -> Vec<&str> {
+pub(crate) fn split_outside_braces(options: &str) -> Vec<&str> {
     let mut depth = 0;
     options
         .split(|c| {

@@ -1,7 +1,7 @@
 //! Choices for tests.
 
 /// SplitMix64: the same choices in every run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
 impl Random {

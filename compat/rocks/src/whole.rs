@@ -1,0 +1,323 @@
+//! A whole RocksDB database: all its column families, opened with the options of its newest OPTIONS file.
+//!
+//! # Safety
+//!
+//! As in [`crate::db`]. Handles of column families and snapshots belong to their database and go before it.
+
+use std::ffi::{CStr, CString, c_char};
+use std::marker::PhantomData;
+use std::path::Path;
+use std::ptr;
+
+use partita::batch::Record;
+
+use crate::Row;
+use crate::batch::add;
+use crate::db::{Batch, Iter, Op, Options, Result, c_bytes, c_path, checked};
+use crate::ffi;
+
+/// A write to one of the families.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which family, in the order of their names' list.
+    pub family: usize,
+    /// What is written; never a snapshot.
+    pub op: Op,
+}
+
+/// What a compaction by hand does with the last level: RocksDB's `BottommostLevelCompaction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastLevel {
+    /// `kSkip`
+    Skip = 0,
+    /// `kIfHaveCompactionFilter`
+    IfFilter = 1,
+    /// `kForce`
+    Force = 2,
+}
+
+/// An open database.
+pub struct WholeDb {
+    db: *mut ffi::Db,
+    handles: Vec<*mut ffi::ColumnFamily>,
+    write: *mut ffi::WriteOptions,
+    read: *mut ffi::ReadOptions,
+    snapshots: Vec<*const ffi::Snapshot>,
+    options: Options,
+    _family_options: Vec<Options>,
+}
+
+impl WholeDb {
+    /// Creates a database with these families, of which one is called `default`.
+    ///
+    /// * `options`: of the database; `family_options`: of each family. RocksDB's option strings.
+    pub fn create(
+        path: &Path,
+        options: &str,
+        families: &[&str],
+        family_options: &str,
+    ) -> Result<Self> {
+        let options = Options::parse(&format!(
+            "create_if_missing=true;create_missing_column_families=true;{options}"
+        ))?;
+        let each = families.iter().map(|_| Options::parse(family_options));
+        Self::open(path, options, families, each.collect::<Result<_>>()?)
+    }
+
+    /// Opens a database with the options of its OPTIONS file.
+    ///
+    /// * `families`: all of them, in the order in which they are to be numbered.
+    /// * `ignore_unknown_options`: whether a later version may have written the file.
+    /// * `extra`: options that count instead of those of the file, for database and families.
+    pub fn load(
+        path: &Path,
+        families: &[&str],
+        ignore_unknown_options: bool,
+        extra: &str,
+    ) -> Result<Self> {
+        let stored = Stored::load(path, ignore_unknown_options)?;
+        let options = stored.with(stored.options, extra)?;
+        let of = |name: &&str| {
+            let at = stored.names().iter().position(|stored| stored == name);
+            let at = at.ok_or_else(|| format!("the OPTIONS file knows no family {name}"))?;
+            // SAFETY: there are as many options as names.
+            stored.with(unsafe { *stored.family_options.add(at) }, extra)
+        };
+        let family_options = families.iter().map(of).collect::<Result<_>>()?;
+        Self::open(path, options, families, family_options)
+    }
+
+    fn open(
+        path: &Path,
+        options: Options,
+        families: &[&str],
+        family_options: Vec<Options>,
+    ) -> Result<Self> {
+        // SAFETY: live.
+        unsafe { ffi::rocksdb_options_enable_statistics(options.0) };
+        let path = c_path(path);
+        let names: Vec<CString> =
+            families.iter().map(|name| CString::new(*name).expect("names hold no NUL")).collect();
+        let names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
+        let pointers: Vec<*const ffi::Options> =
+            family_options.iter().map(|options| options.0.cast_const()).collect();
+        let mut handles = vec![ptr::null_mut(); families.len()];
+        let count = i32::try_from(families.len()).expect("there are few families");
+        // SAFETY: the three lists have `count` elements, which live through the call, as the path does; the options live
+        // as long as the database.
+        let db = checked(|error| unsafe {
+            let (names, pointers, handles) =
+                (names.as_ptr(), pointers.as_ptr(), handles.as_mut_ptr());
+            let (options, path) = (options.0, path.as_ptr());
+            ffi::rocksdb_open_column_families(options, path, count, names, pointers, handles, error)
+        })?;
+        // SAFETY: see the module.
+        let write = unsafe { ffi::rocksdb_writeoptions_create() };
+        // SAFETY: see the module.
+        let read = unsafe { ffi::rocksdb_readoptions_create() };
+        // SAFETY: see the module.
+        unsafe { ffi::rocksdb_readoptions_set_total_order_seek(read, 1) };
+        let snapshots = Vec::new();
+        Ok(Self { db, handles, write, read, snapshots, options, _family_options: family_options })
+    }
+
+    /// Writes one batch.
+    pub fn write(&self, changes: &[Change]) -> Result<()> {
+        // SAFETY: a constructor.
+        let batch = Batch(unsafe { ffi::rocksdb_writebatch_create() });
+        for Change { family, op } in changes {
+            add(batch.0, Some(self.handles[*family]), &record(op));
+        }
+        // SAFETY: all three are live.
+        checked(|error| unsafe { ffi::rocksdb_write(self.db, self.write, batch.0, error) })
+    }
+
+    /// Takes a snapshot and holds it until the database is closed.
+    pub fn take_snapshot(&mut self) {
+        // SAFETY: the database is open; the snapshot is released before it closes.
+        self.snapshots.push(unsafe { ffi::rocksdb_create_snapshot(self.db) });
+    }
+
+    /// Writes the memtable of a family to a new table.
+    pub fn flush(&self, family: usize) -> Result<()> {
+        // SAFETY: see the module.
+        let options = unsafe { ffi::rocksdb_flushoptions_create() };
+        let handle = self.handles[family];
+        // SAFETY: all are live.
+        let flushed =
+            checked(|error| unsafe { ffi::rocksdb_flush_cf(self.db, options, handle, error) });
+        // SAFETY: owned and not used afterwards.
+        unsafe { ffi::rocksdb_flushoptions_destroy(options) };
+        flushed
+    }
+
+    /// Compacts all of a family. (RocksDB's C API does not say how that went; what is read afterwards does.)
+    pub fn compact(&self, family: usize, last_level: LastLevel) {
+        // SAFETY: see the module.
+        let options = unsafe { ffi::rocksdb_compactoptions_create() };
+        let how = last_level as u8;
+        // SAFETY: live.
+        unsafe { ffi::rocksdb_compactoptions_set_bottommost_level_compaction(options, how) };
+        let (handle, none) = (self.handles[family], ptr::null());
+        // SAFETY: all are live; no bound is a null pointer.
+        unsafe {
+            ffi::rocksdb_compact_range_cf_opt(self.db, handle, options, none, 0, none, 0);
+        }
+        // SAFETY: owned and not used afterwards.
+        unsafe { ffi::rocksdb_compactoptions_destroy(options) };
+    }
+
+    /// All visible rows of a family, first to last.
+    pub fn rows_forward(&self, family: usize) -> Result<Vec<Row>> {
+        let mut iter = self.iter(family);
+        iter.seek_to_first();
+        iter.collect_with(Iter::next)
+    }
+
+    /// All visible rows of a family, last to first.
+    pub fn rows_backward(&self, family: usize) -> Result<Vec<Row>> {
+        let mut iter = self.iter(family);
+        iter.seek_to_last();
+        iter.collect_with(Iter::prev)
+    }
+
+    /// The value of `key`, or `None`. Filters are used.
+    pub fn get(&self, family: usize, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let (key, key_len) = c_bytes(key);
+        let (mut len, handle) = (0, self.handles[family]);
+        // SAFETY: database, options and handle are live; key and length describe a live slice.
+        let value = checked(|error| unsafe {
+            ffi::rocksdb_get_cf(self.db, self.read, handle, key, key_len, &mut len, error)
+        })?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: a non-null value has `len` bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), len) }.to_vec();
+        // SAFETY: the caller owns the value; it is not used afterwards.
+        unsafe { ffi::rocksdb_free(value.cast()) };
+        Ok(Some(bytes))
+    }
+
+    /// How often a filter ruled a file out since the database was opened.
+    pub fn filters_useful(&self) -> u64 {
+        self.options.filters_useful()
+    }
+
+    fn iter(&self, family: usize) -> Iter<'_> {
+        let handle = self.handles[family];
+        // SAFETY: all are live and outlive the iterator, whose lifetime is bound to `self`.
+        let iter = unsafe { ffi::rocksdb_create_iterator_cf(self.db, self.read, handle) };
+        Iter { iter, db: PhantomData }
+    }
+}
+
+impl Drop for WholeDb {
+    fn drop(&mut self) {
+        for &snapshot in &self.snapshots {
+            // SAFETY: taken from this database, released once.
+            unsafe { ffi::rocksdb_release_snapshot(self.db, snapshot) };
+        }
+        for &handle in &self.handles {
+            // SAFETY: owned, and the database is still open.
+            unsafe { ffi::rocksdb_column_family_handle_destroy(handle) };
+        }
+        // SAFETY: owned; iterators cannot outlive `self`.
+        unsafe { ffi::rocksdb_close(self.db) };
+        // SAFETY: owned.
+        unsafe { ffi::rocksdb_writeoptions_destroy(self.write) };
+        // SAFETY: owned.
+        unsafe { ffi::rocksdb_readoptions_destroy(self.read) };
+    }
+}
+
+fn record(op: &Op) -> Record<'_> {
+    let family = 0;
+    match op {
+        Op::Put(key, value) => Record::Put { family, key, value },
+        Op::Merge(key, operand) => Record::Merge { family, key, operand },
+        Op::Delete(key) => Record::Delete { family, key },
+        Op::SingleDelete(key) => Record::SingleDelete { family, key },
+        Op::DeleteRange(begin, end) => Record::DeleteRange { family, begin, end },
+        Op::Snapshot => unreachable!("a snapshot is no write"),
+    }
+}
+
+/// What an OPTIONS file says.
+struct Stored {
+    options: *mut ffi::Options,
+    names: *mut *mut c_char,
+    family_options: *mut *mut ffi::Options,
+    count: usize,
+}
+
+impl Stored {
+    fn load(path: &Path, ignore_unknown_options: bool) -> Result<Self> {
+        // SAFETY: see the module.
+        let env = unsafe { ffi::rocksdb_create_default_env() };
+        // SAFETY: see the module.
+        let cache = unsafe { ffi::rocksdb_cache_create_lru(8 << 20) };
+        let path = c_path(path);
+        let (options, names, family_options) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let mut stored = Self { options, names, family_options, count: 0 };
+        // SAFETY: path, env and cache live through the call (options share the cache); the rest is written to.
+        let loaded = checked(|error| unsafe {
+            let Self { options, names, family_options, count } = &mut stored;
+            let (path, ignore) = (path.as_ptr(), ignore_unknown_options);
+            ffi::rocksdb_load_latest_options(
+                path,
+                env,
+                ignore,
+                cache,
+                options,
+                count,
+                names,
+                family_options,
+                error,
+            );
+        });
+        // SAFETY: owned; options have a share of their own.
+        unsafe { ffi::rocksdb_cache_destroy(cache) };
+        // SAFETY: owned; the default environment itself stays.
+        unsafe { ffi::rocksdb_env_destroy(env) };
+        match loaded {
+            Ok(()) => Ok(stored),
+            // Nothing was made, and nothing is to be destroyed.
+            Err(error) => {
+                std::mem::forget(stored);
+                Err(error)
+            }
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        (0..self.count)
+            .map(|at| {
+                // SAFETY: there are `count` names.
+                let name = unsafe { *self.names.add(at) };
+                // SAFETY: each is NUL-terminated.
+                unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+            })
+            .collect()
+    }
+
+    /// These options, with what `extra` says instead.
+    fn with(&self, base: *const ffi::Options, extra: &str) -> Result<Options> {
+        // SAFETY: a constructor.
+        let options = Options(unsafe { ffi::rocksdb_options_create() });
+        let text = CString::new(extra).expect("option strings hold no NUL");
+        // SAFETY: both options live through the call, the text is NUL-terminated.
+        checked(|error| unsafe {
+            ffi::rocksdb_get_options_from_string(base, text.as_ptr(), options.0, error);
+        })?;
+        Ok(options)
+    }
+}
+
+impl Drop for Stored {
+    fn drop(&mut self) {
+        let Self { options, names, family_options, count } = *self;
+        // SAFETY: as they came from `rocksdb_load_latest_options`, and owned.
+        unsafe { ffi::rocksdb_load_latest_options_destroy(options, names, family_options, count) };
+    }
+}
