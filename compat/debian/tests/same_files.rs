@@ -33,7 +33,9 @@ fn take_turns(setup: &Setup, seed: u64) -> (Counts, usize) {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("db");
     let mut history = History::new(setup, seed);
-    let mut place = Place { dir: &dir, setup, batches: 250, counts: Counts::default() };
+    // Further histories are longer.
+    let batches = 250 * (1 + seed as usize / 1000 % 4);
+    let mut place = Place { dir: &dir, setup, batches, counts: Counts::default() };
     if seed % 2 == 1 {
         place.rocksdb(&mut history, false);
     }
@@ -72,7 +74,7 @@ fn half(which: usize) {
         return;
     }
     assert!(counts.compactions > 100 && counts.moves > 10, "{counts:?}");
-    assert!(counts.filters_useful > 100_000 && tables > 100, "{counts:?}, {tables} tables");
+    assert!(counts.filters_useful > 100_000 && tables > 40, "{counts:?}, {tables} tables");
 }
 
 #[test]
