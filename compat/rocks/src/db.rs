@@ -214,6 +214,15 @@ impl Db {
         paths
     }
 
+    /// A property that is a number; `None` if it is not one.
+    pub fn int_property(&self, name: &str) -> Option<u64> {
+        let name = CString::new(name).ok()?;
+        let mut number = 0;
+        // SAFETY: the database is open, the name is NUL-terminated, `number` is written during the call only.
+        let failed = unsafe { ffi::rocksdb_property_int(self.db, name.as_ptr(), &mut number) };
+        (failed == 0).then_some(number)
+    }
+
     /// How often a filter ruled a file out, whole keys and prefixes together.
     pub fn filters_useful(&self) -> u64 {
         self.options.filters_useful()

@@ -47,6 +47,7 @@ unsafe extern "C" {
         error: *mut *mut c_char,
     ) -> *mut Db;
     pub(crate) fn rocksdb_close(db: *mut Db);
+    pub(crate) fn rocksdb_property_int(db: *mut Db, name: *const c_char, out: *mut u64) -> c_int;
     pub(crate) fn rocksdb_write(
         db: *mut Db,
         options: *const WriteOptions,
