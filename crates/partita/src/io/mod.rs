@@ -32,5 +32,7 @@ pub use fault::{Call, CallKind, Fault, FaultFileSystem};
 pub use file::{RandomAccessFile, SequentialFile, WritableFile};
 pub use file_system::{FileLock, FileSystem};
 pub use memory::{MemoryFile, MemoryFileSystem, MemoryWriter, Unsynced};
+#[cfg(test)]
+pub(crate) use random::SplitMix64;
 pub(crate) use replace::replace_file;
 pub use scheduler::{Job, ManualScheduler, Priority, Scheduler, ThreadPool, run_together};

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::{Job, Priority, Scheduler};
 use crate::io::random::SplitMix64;
@@ -24,18 +25,26 @@ pub struct ManualScheduler(Mutex<State>);
 
 struct State {
     waiting: Vec<Job>,
+    /// With the time at which they begin to wait.
+    later: Vec<(Duration, Job)>,
+    passed: Duration,
     random: Option<SplitMix64>,
 }
 
 impl ManualScheduler {
+    fn new(random: Option<SplitMix64>) -> Self {
+        let (waiting, later) = (Vec::new(), Vec::new());
+        Self(Mutex::new(State { waiting, later, passed: Duration::ZERO, random }))
+    }
+
     /// Jobs run in the order in which they came.
     pub fn in_order() -> Self {
-        Self(Mutex::new(State { waiting: Vec::new(), random: None }))
+        Self::new(None)
     }
 
     /// Each time one of the waiting jobs is drawn.
     pub fn seeded(seed: u64) -> Self {
-        Self(Mutex::new(State { waiting: Vec::new(), random: Some(SplitMix64::new(seed)) }))
+        Self::new(Some(SplitMix64::new(seed)))
     }
 
     /// How many jobs wait.
@@ -46,6 +55,29 @@ impl ManualScheduler {
     /// Runs jobs, also those that they spawn, until none waits.
     pub fn run_all(&self) {
         while self.run_waiting() {}
+    }
+
+    /// Lets time pass: jobs that were to be run later wait to be run now, if that was long enough.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use partita::io::{ManualScheduler, Priority, Scheduler};
+    ///
+    /// let scheduler = ManualScheduler::in_order();
+    /// scheduler.spawn_later(Duration::from_secs(3), Priority::Low, Box::new(|| ()));
+    /// scheduler.pass(Duration::from_secs(2));
+    /// assert_eq!(scheduler.waiting(), 0);
+    /// scheduler.pass(Duration::from_secs(1));
+    /// assert_eq!(scheduler.waiting(), 1);
+    /// ```
+    pub fn pass(&self, time: Duration) {
+        let state = &mut *self.state();
+        state.passed = state.passed.saturating_add(time);
+        let passed = state.passed;
+        let (due, later) =
+            std::mem::take(&mut state.later).into_iter().partition(|(at, _)| *at <= passed);
+        state.later = later;
+        state.waiting.extend(Vec::into_iter(due).map(|(_, job): (Duration, Job)| job));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -72,6 +104,12 @@ impl fmt::Debug for ManualScheduler {
 impl Scheduler for ManualScheduler {
     fn spawn(&self, _priority: Priority, job: Job) {
         self.state().waiting.push(job);
+    }
+
+    fn spawn_later(&self, delay: Duration, _priority: Priority, job: Job) {
+        let mut state = self.state();
+        let at = state.passed.saturating_add(delay);
+        state.later.push((at, job));
     }
 
     fn run_waiting(&self) -> bool {

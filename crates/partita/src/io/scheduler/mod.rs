@@ -2,9 +2,11 @@
 
 mod manual;
 mod thread_pool;
+mod timer;
 mod together;
 
 use std::fmt;
+use std::time::Duration;
 
 pub use manual::ManualScheduler;
 pub use thread_pool::ThreadPool;
@@ -26,6 +28,11 @@ pub enum Priority {
 pub trait Scheduler: Send + Sync + fmt::Debug {
     /// Has `job` run some time. Never waits for it.
     fn spawn(&self, priority: Priority, job: Job);
+
+    /// Has `job` run some time after `delay` has passed, if the scheduler is still there then. Never waits for it.
+    ///
+    /// What happens in a database without anybody writing to it begins here: one such job waits all the time.
+    fn spawn_later(&self, delay: Duration, priority: Priority, job: Job);
 
     /// Runs one waiting job on this thread, if this scheduler leaves that to its callers; `false` if it did not.
     ///

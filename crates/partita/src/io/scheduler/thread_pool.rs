@@ -2,26 +2,31 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use super::timer::Timer;
 use super::{Job, Priority, Scheduler};
 
 /// Threads that run jobs. Each priority has its own, so that a flush never waits for a compaction.
 ///
 /// * A thread is started when a job comes, none is idle, and there may be more.
 /// * A job that panics takes no thread with it; the panic is reported by the panic hook.
-/// * Dropping the pool runs what waits and joins the threads.
+/// * Dropping the pool runs what waits and joins the threads. What was to be run later is not run any more.
 #[derive(Debug)]
 pub struct ThreadPool {
-    high: Lane,
-    low: Lane,
+    // Goes first: it hands jobs to the others.
+    timer: Timer,
+    high: Arc<Lane>,
+    low: Arc<Lane>,
 }
 
 impl ThreadPool {
     /// At most so many threads (at least one) for each priority.
     pub fn new(high_threads: usize, low_threads: usize) -> Self {
         Self {
-            high: Lane::new("partita-high", high_threads),
-            low: Lane::new("partita-low", low_threads),
+            timer: Timer::default(),
+            high: Arc::new(Lane::new("partita-high", high_threads)),
+            low: Arc::new(Lane::new("partita-low", low_threads)),
         }
     }
 
@@ -38,6 +43,19 @@ impl Scheduler for ThreadPool {
             Priority::High => self.high.spawn(job),
             Priority::Low => self.low.spawn(job),
         }
+    }
+
+    fn spawn_later(&self, delay: Duration, priority: Priority, job: Job) {
+        let lane = match priority {
+            Priority::High => Arc::downgrade(&self.high),
+            Priority::Low => Arc::downgrade(&self.low),
+        };
+        let hand_over = move || {
+            if let Some(lane) = lane.upgrade() {
+                lane.spawn(job);
+            }
+        };
+        self.timer.hand_out_after(delay, Box::new(hand_over));
     }
 }
 
@@ -171,7 +189,7 @@ impl Shared {
     }
 }
 
-fn run(job: Job) {
+pub(super) fn run(job: Job) {
     let _ = catch_unwind(AssertUnwindSafe(job));
 }
 
