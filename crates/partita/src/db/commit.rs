@@ -15,7 +15,8 @@
 //! 3. A group has one log record, so that after a crash it is there whole or not at all.
 //! 4. If the record cannot be written or synced, or an entry not inserted, nothing is published, and the stages see to it
 //!    that nothing is any more: what is on disk is not known. How writing goes on: `resume.rs`.
-//! 5. Whoever leads hands on the front, also when it panics ([`Leadership`]).
+//! 5. Whoever leads hands on the front, also when it panics ([`Leadership`]). If it had begun to write, nobody knows how far
+//!    it came, and no later write is accepted ([`Begun`]).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -41,7 +42,7 @@ pub(super) trait Stages {
     fn last(&self) -> SeqNo;
     /// Shows readers everything up to here.
     fn publish(&self, last: SeqNo);
-    /// Refuses all writes from now on: an entry could not be inserted.
+    /// Refuses all writes from now on: an entry could not be inserted, or the leader panicked.
     fn fail(&self, error: &Error);
 }
 
@@ -131,12 +132,16 @@ impl Group {
         }
     }
 
-    fn wait(&self) -> Result<()> {
+    fn wait(&self) {
         let mut state = lock(&self.state);
         while state.0 > 0 {
             state = self.all_done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.1.take().map_or(Ok(()), Err)
+    }
+
+    /// How it went, once all are done.
+    fn result(&self) -> Result<()> {
+        lock(&self.state).1.take().map_or(Ok(()), Err)
     }
 }
 
@@ -148,6 +153,15 @@ impl Drop for InGroup<'_> {
         let panicked =
             || Err(Error::new(ErrorKind::Aborted, "a member of the write group panicked"));
         self.0.done(self.1.take().unwrap_or_else(panicked));
+    }
+}
+
+/// Waits for the members of a group when it goes.
+struct Others<'g>(&'g Group);
+
+impl Drop for Others<'_> {
+    fn drop(&mut self) {
+        self.0.wait();
     }
 }
 
@@ -277,18 +291,41 @@ fn write_group(stages: &impl Stages, group: &[Arc<Member>]) -> Result<()> {
         return Err(Error::new(ErrorKind::Aborted, "all 2^56 sequence numbers are used up"));
     };
     let Some(leader) = group.first() else { return Ok(()) };
+    let begun = Begun(stages);
+    let result = log_and_insert(stages, group, leader, (first, counted));
+    std::mem::forget(begun);
+    if count > 0 && result.is_ok() {
+        stages.publish(end);
+    }
+    result
+}
+
+/// A group that is being written. Dropped, and not forgotten, by a panic: then the numbers of the group must not be given
+/// again, as its record may be in the log and its entries in memtables.
+struct Begun<'s, S: Stages>(&'s S);
+
+impl<S: Stages> Drop for Begun<'_, S> {
+    fn drop(&mut self) {
+        self.0.fail(&abandoned());
+    }
+}
+
+fn log_and_insert(
+    stages: &impl Stages,
+    group: &[Arc<Member>],
+    leader: &Member,
+    (first, count): (SeqNo, u32),
+) -> Result<()> {
     if !leader.options.disable_wal {
         let parts = group.iter().filter_map(|member| member.batch.as_ref());
         let parts = parts.map(WriteBatch::record_bytes).filter(|part| !part.is_empty()).collect();
         let sync = group.iter().any(|member| member.options.sync);
-        stages.log(&LogRecord { first, count: counted, parts, sync })?;
+        stages.log(&LogRecord { first, count, parts, sync })?;
     }
     if count == 0 {
         return Ok(());
     }
-    insert_group(stages, group, first).inspect_err(|error| stages.fail(error))?;
-    stages.publish(end);
-    Ok(())
+    insert_group(stages, group, first).inspect_err(|error| stages.fail(error))
 }
 
 fn insert_group(stages: &impl Stages, group: &[Arc<Member>], first: SeqNo) -> Result<()> {
@@ -313,10 +350,13 @@ fn insert_group(stages: &impl Stages, group: &[Arc<Member>], first: SeqNo) -> Re
         }
     }
     if let (Some(first), Some(leader)) = (own, group.first()) {
+        // The others are waited for also if this one panics.
+        let others = Others(&shared);
         let mut part = InGroup(&shared, None);
         part.1 = Some(leader.batch.as_ref().map_or(Ok(()), |batch| stages.insert(batch, first)));
         drop(part);
-        return shared.wait();
+        drop(others);
+        return shared.result();
     }
     Ok(())
 }
@@ -400,8 +440,20 @@ mod tests {
         failed: Mutex<Option<String>>,
         /// What the next record fails with.
         broken: Mutex<Option<Error>>,
+        /// In which stage the next leader panics.
+        panics_in: Mutex<Option<&'static str>>,
         /// How many batches were inserted after readers could see them.
         early: AtomicU64,
+    }
+
+    impl Bench {
+        fn panic_in(&self, stage: &str) {
+            let panics = lock(&self.panics_in).take_if(|wanted| *wanted == stage).is_some();
+            if panics {
+                // Without a message on the standard error.
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
+        }
     }
 
     impl Stages for Bench {
@@ -413,6 +465,7 @@ mod tests {
         }
 
         fn log(&self, record: &LogRecord<'_>) -> Result<()> {
+            self.panic_in("log");
             if let Some(error) = lock(&self.broken).take() {
                 *lock(&self.failed) = Some(error.to_string());
                 return Err(error);
@@ -425,6 +478,10 @@ mod tests {
             if self.last().get() >= first.get() {
                 self.early.fetch_add(1, Ordering::Relaxed);
             }
+            if first.get() == 1 {
+                self.panic_in("insert");
+            }
+            std::thread::yield_now();
             lock(&self.inserted).push((first.get(), batch.count()));
             Ok(())
         }
@@ -453,12 +510,12 @@ mod tests {
     const SYNC: CommitOptions =
         CommitOptions { sync: true, disable_wal: false, no_slowdown: false };
 
-    /// Commits batches from many threads while the front is held, so that they form groups.
+    /// Commits batches from many threads while the front is held, so that they form groups; `None` for those that panicked.
     fn commit_together(
         bench: &Bench,
         queue: &CommitQueue,
         batches: Vec<WriteBatch>,
-    ) -> Vec<Result<()>> {
+    ) -> Vec<Option<Result<()>>> {
         let count = batches.len();
         std::thread::scope(|scope| {
             let threads = queue.exclusive(|| {
@@ -473,7 +530,7 @@ mod tests {
                 }
                 threads
             });
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads.into_iter().map(|thread| thread.join().ok()).collect()
         })
     }
 
@@ -482,7 +539,7 @@ mod tests {
         for value_bytes in [1, TOGETHER_BYTES] {
             let (bench, queue) = (Bench::default(), CommitQueue::new(1 << 20));
             let batches = (1..=8).map(|count| batch(count, value_bytes / 8)).collect();
-            assert!(commit_together(&bench, &queue, batches).iter().all(Result::is_ok));
+            assert!(commit_together(&bench, &queue, batches).iter().flatten().all(Result::is_ok));
             assert_eq!(*lock(&bench.records), [(1, 36, false)], "one group of all");
             let mut inserted = lock(&bench.inserted).clone();
             inserted.sort_unstable();
@@ -500,7 +557,7 @@ mod tests {
     fn a_group_ends_where_it_gets_too_long() {
         let (bench, queue) = (Bench::default(), CommitQueue::new(300));
         let batches = (0..6).map(|_| batch(1, 100)).collect();
-        assert!(commit_together(&bench, &queue, batches).iter().all(Result::is_ok));
+        assert!(commit_together(&bench, &queue, batches).iter().flatten().all(Result::is_ok));
         assert_eq!(*lock(&bench.records), [(1, 2, false), (3, 2, false), (5, 2, false)]);
     }
 
@@ -510,7 +567,7 @@ mod tests {
         *lock(&bench.broken) = Some(Error::new(ErrorKind::NoSpace, "no room for the log"));
         let batches = (0..4).map(|_| batch(1, 1)).collect();
         for result in commit_together(&bench, &queue, batches) {
-            assert!(result.unwrap_err().to_string().contains("no room for the log"));
+            assert!(result.unwrap().unwrap_err().to_string().contains("no room for the log"));
         }
         let error = queue.commit(&bench, batch(1, 1), SYNC).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ReadOnly);
@@ -525,6 +582,29 @@ mod tests {
         queue.commit(&bench, WriteBatch::new(), SYNC).unwrap();
         assert_eq!(*lock(&bench.records), [(1, 2, false), (3, 0, true)]);
         assert_eq!(bench.last().get(), 2);
+    }
+
+    /// It gave out numbers, and may have written and inserted anything under them.
+    #[test]
+    fn after_a_leader_panicked_that_was_writing_no_numbers_are_given_again() {
+        for stage in ["log", "insert"] {
+            for (members, value_bytes) in [(1, 1), (4, 1), (4, TOGETHER_BYTES)] {
+                let (bench, queue) = (Bench::default(), CommitQueue::new(1 << 20));
+                *lock(&bench.panics_in) = Some(stage);
+                let batches = (0..members).map(|_| batch(2, value_bytes)).collect();
+                let results = commit_together(&bench, &queue, batches);
+                let what = format!("{stage}, {members}, {value_bytes}: {results:?}");
+                let panicked = results.iter().flatten().count();
+                assert!(results.iter().all(|it| it.as_ref().is_none_or(Result::is_err)), "{what}");
+                assert_eq!(panicked, members - 1, "{what}");
+                let before = lock(&bench.inserted).len();
+                let error = queue.commit(&bench, batch(1, 1), SYNC).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::ReadOnly, "{what}");
+                assert!(error.to_string().contains("panicked"), "{what}");
+                assert_eq!(bench.last().get(), 0, "{what}");
+                assert_eq!(lock(&bench.inserted).len(), before, "{what}: who inserted still?");
+            }
+        }
     }
 
     #[test]
