@@ -52,8 +52,10 @@ pub(super) struct Compactions {
 struct State {
     /// Jobs in the background.
     jobs: usize,
-    /// Compactions that run, those by hand among them.
+    /// Compactions that are picked or run, those by hand among them, but not those of `jobs` that pick.
     running: usize,
+    /// How many of these there have been.
+    begun: u64,
     /// How many wait to compact by hand; meanwhile no others are begun.
     by_hand: usize,
 }
@@ -72,19 +74,34 @@ impl Compactions {
 }
 
 /// Counts a compaction as running.
-struct Running<'d>(&'d Compactions);
+pub(super) struct Running<'d> {
+    compactions: &'d Compactions,
+    /// Of those that have been, the which; `None` if others ran when it began.
+    alone: Option<u64>,
+}
 
 impl<'d> Running<'d> {
-    fn new(compactions: &'d Compactions) -> Self {
-        compactions.state().running += 1;
-        Self(compactions)
+    pub(super) fn new(compactions: &'d Compactions) -> Self {
+        let mut state = compactions.state();
+        let alone = state.running == 0 && state.jobs == 0;
+        state.running += 1;
+        state.begun += 1;
+        let alone = alone.then_some(state.begun);
+        drop(state);
+        Self { compactions, alone }
+    }
+
+    /// Whether nobody else has had files in hand since this began.
+    pub(super) fn was_alone(&self) -> bool {
+        let state = self.compactions.state();
+        self.alone == Some(state.begun) && state.jobs == 0
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.state().running -= 1;
-        self.0.ended.notify_all();
+        self.compactions.state().running -= 1;
+        self.compactions.ended.notify_all();
     }
 }
 
@@ -135,16 +152,41 @@ impl DbInner {
         })
     }
 
+    fn moment(&self) -> Moment {
+        let oldest_snapshot = self.snapshots.seqnos().first().copied();
+        Moment { unix_seconds: self.unix_seconds(), oldest_snapshot }
+    }
+
+    /// Has compactions scheduled when a snapshot is released that held some off.
+    pub(super) fn watch_snapshots(&self) {
+        let Some(remote) = self.remote() else { return };
+        let look = |db: &Self| {
+            db.note_awaited_snapshots();
+            db.schedule_compactions();
+        };
+        self.snapshots.on_release(move || remote.visit(look));
+    }
+
+    /// Notes which snapshots hold off compactions.
+    pub(super) fn note_awaited_snapshots(&self) {
+        let moment = self.moment();
+        if moment.oldest_snapshot.is_none() {
+            return self.snapshots.wait_for(None);
+        }
+        let families = self.families.load();
+        let awaited = families.values().filter_map(|ColumnFamily(family)| {
+            family.picker.waits_for_snapshots(&family.family.current(), &moment)
+        });
+        self.snapshots.wait_for(awaited.min());
+    }
+
     /// Picks from the current version of a family, which is still the current one afterwards.
     pub(super) fn pick(
         &self,
         family: &ColumnFamily,
         pick: impl Fn(&Moment, &Arc<Version>) -> Option<Compaction>,
     ) -> Option<Compaction> {
-        let moment = Moment {
-            unix_seconds: self.unix_seconds(),
-            oldest_snapshot: self.snapshots.seqnos().first().copied(),
-        };
+        let moment = self.moment();
         loop {
             let version = family.0.family.current();
             let picked = pick(&moment, &version);
@@ -165,6 +207,7 @@ impl DbInner {
             let Some((family, compaction)) = self.next_compaction() else { return };
             // There may be work for another thread beside this.
             self.schedule_compactions();
+            let _running = Running::new(&writer.compactions);
             match self.compact(&family, compaction) {
                 Ok(()) => {}
                 // Nobody wants its tables any more.
@@ -177,10 +220,9 @@ impl DbInner {
         }
     }
 
-    /// Does a compaction, and has readers look at what it led to.
+    /// Does a compaction, and has readers look at what it led to. The caller counts as running ([`Running`]).
     pub(super) fn compact(&self, family: &ColumnFamily, compaction: Compaction) -> Result<()> {
         let writer = self.writing()?;
-        let _running = Running::new(&writer.compactions);
         let begun = writer.clock.monotonic_nanos();
         let compaction = Arc::new(compaction);
         let deleted_files = compaction
@@ -190,7 +232,10 @@ impl DbInner {
         let level = compaction.output_level as u32;
         let product = match compaction.is_drop() || compaction.is_trivial_move() {
             true => Product::default(),
-            false => self.merge(family, &compaction)?,
+            false => {
+                let merged = self.merge(family, &compaction);
+                merged.inspect_err(|_| self.note_leftovers())?
+            }
         };
         let new_files = if compaction.is_trivial_move() {
             let files = compaction.files();
@@ -201,7 +246,7 @@ impl DbInner {
         };
         let edit =
             VersionEdit { family: family.id(), deleted_files, new_files, ..VersionEdit::default() };
-        self.versions.log_and_apply(vec![edit])?;
+        self.apply_edits(vec![edit])?;
         self.hand_over(family, &compaction, &product.tables);
         let micros = (writer.clock.monotonic_nanos() - begun) / 1000;
         family
@@ -322,8 +367,7 @@ impl DbInner {
 
     fn remove_tables(&self, tables: &[NewTable]) {
         for table in tables {
-            let name = FileName::Table(table.file.number);
-            let _ = self.fs.remove(&name.in_dir(self.versions.dir()));
+            self.remove(FileName::Table(table.file.number), self.versions.dir());
         }
     }
 
@@ -409,6 +453,7 @@ impl Drop for JobEnd<'_> {
         let Ok(writer) = self.0.writing() else { return };
         if std::thread::panicking() {
             let error = Error::new(ErrorKind::Aborted, "a compaction panicked");
+            self.0.note_leftovers();
             self.0.background_failed(BackgroundWork::Compaction, &error);
         }
         writer.compactions.state().jobs -= 1;

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::compact::ByHand;
+use super::compact::{ByHand, Running};
 use super::{ColumnFamily, Db, DbInner};
 use crate::error::{Error, Result};
 use crate::version::{FileNumber, TableFile, Version};
@@ -80,11 +80,14 @@ impl Db {
         let _by_hand = ByHand::begin(db)?;
         let range = Range { db, family, from, to };
         let made_before = db.versions.new_file_number();
-        range.push_down()?;
-        if options.bottommost_level.applies(family) {
-            range.rewrite_last_level(made_before)?;
-        }
-        Ok(())
+        let rewrites = options.bottommost_level.applies(family);
+        let done = range.push_down().and_then(|()| match rewrites {
+            true => range.rewrite_last_level(made_before),
+            false => Ok(()),
+        });
+        // While a level was worked on, its version was held, and with it files that have no use any more.
+        db.remove_obsolete_files();
+        done
     }
 
     /// Waits until no flush and no compaction is due.
@@ -94,8 +97,12 @@ impl Db {
         let db = self.inner();
         let families = self.families();
         db.wait_for_flushes(|| families.iter().all(|f| f.0.view.load().frozen.is_empty()))?;
-        db.schedule_compactions();
-        while db.wait_for_a_compaction()? {}
+        loop {
+            db.schedule_compactions();
+            if !db.wait_for_a_compaction()? {
+                break;
+            }
+        }
         match self.background_error() {
             Some(error) => Err(Error::new(error.kind, error.to_string())),
             None => Ok(()),
@@ -212,23 +219,21 @@ impl Range<'_> {
         from: Option<&[u8]>,
         to: Option<&[u8]>,
     ) -> Result<Merge> {
-        let before = self.version();
         let picker = &self.family.0.picker;
+        let running = Running::new(&self.db.writing()?.compactions);
         let picked = self
             .db
             .pick(self.family, |_, version| picker.pick_range(version, level, output, from, to));
         if let Some(compaction) = picked {
             return self.db.compact(self.family, compaction).map(|()| Merge::Done);
         }
-        if before.files().any(|(_, file)| file.is_being_compacted()) {
-            self.db.wait_for_a_compaction()?;
-            return Ok(Merge::InOtherHands);
+        if running.was_alone() {
+            return Ok(Merge::Nothing);
         }
-        match Arc::ptr_eq(&before, &self.version()) {
-            true => Ok(Merge::Nothing),
-            // Who had them is done.
-            false => Ok(Merge::InOtherHands),
-        }
+        drop(running);
+        // Who has the files may have let them go meanwhile; then there is nobody to wait for.
+        self.db.wait_for_a_compaction()?;
+        Ok(Merge::InOtherHands)
     }
 
     /// As many of the first files as one compaction should have: what is merged stands twice on the disk until it is done.

@@ -282,7 +282,7 @@ impl DbInner {
             let written = write_level0(self.table_place(), &family.0, memtables, &origin);
             progress.memtables.store(0, Ordering::Release);
             let nanos = writer.clock.monotonic_nanos().saturating_sub(began_nanos);
-            let output = written?;
+            let output = written.inspect_err(|_| self.note_leftovers())?;
             family.0.counters.add_to_level(
                 0,
                 &LevelCounters {
@@ -318,6 +318,7 @@ impl Drop for JobEnd<'_> {
         let Ok(writer) = self.0.writing() else { return };
         if std::thread::panicking() {
             let error = Error::new(ErrorKind::Aborted, "a flush panicked");
+            self.0.note_leftovers();
             writer.failure.set(BackgroundWork::Flush, &error, self.0.options.paranoid_checks);
         }
         let mut views = writer.views();

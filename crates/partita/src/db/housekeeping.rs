@@ -1,11 +1,12 @@
 //! Files that come and go with the database: options files, and those that nobody needs any more.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use super::{ColumnFamily, DbInner};
 use crate::error::Result;
 use crate::options::file::{FamilyOptions, OptionsFile};
-use crate::version::{FileName, FileNumber, ObsoleteFile};
+use crate::version::{FileName, FileNumber, ObsoleteFile, VersionEdit};
 
 impl DbInner {
     /// Writes an options file that says how the database is opened, and removes those that are too old.
@@ -43,6 +44,37 @@ impl DbInner {
         Ok(())
     }
 
+    /// Makes edits durable. Where that fails, the files that they add are looked for later: it is not known yet whether the
+    /// manifest names them.
+    pub(super) fn apply_edits(&self, edits: Vec<VersionEdit>) -> Result<()> {
+        self.versions.log_and_apply(edits).inspect_err(|_| self.note_leftovers())
+    }
+
+    /// Notes that files may have stayed that nobody will ask for.
+    pub(super) fn note_leftovers(&self) {
+        if let Some(writer) = &self.writer {
+            writer.leftovers.store(true, Ordering::Release);
+        }
+    }
+
+    /// Looks through the directory for tables and manifests of work that failed, once all doubts about them are over.
+    fn remove_leftovers(&self) {
+        let Some(writer) = &self.writer else { return };
+        if !writer.leftovers.load(Ordering::Acquire) || self.versions.is_in_doubt() {
+            return;
+        }
+        writer.leftovers.store(false, Ordering::Release);
+        let dir = self.versions.dir();
+        let Ok(names) = self.fs.list(dir) else { return self.note_leftovers() };
+        let names: Vec<_> = names.iter().filter_map(|name| FileName::parse(name)).collect();
+        for name in self.versions.unneeded(&names) {
+            // Logs are kept to be recycled, and removed by who keeps them.
+            if matches!(name, FileName::Table(_) | FileName::Blob(_) | FileName::Manifest(_)) {
+                self.remove(name, dir);
+            }
+        }
+    }
+
     /// Removes the files that no version names any more.
     pub(super) fn remove_obsolete_files(&self) {
         for file in self.versions.obsolete_files().take() {
@@ -54,6 +86,7 @@ impl DbInner {
             };
             self.remove(name, self.versions.dir());
         }
+        self.remove_leftovers();
     }
 
     pub(super) fn remove_logs(&self, logs: &[FileNumber]) {
@@ -61,8 +94,10 @@ impl DbInner {
         writer.place.discard(logs);
     }
 
-    /// What cannot be removed now is removed by the next open.
-    fn remove(&self, name: FileName, dir: &Path) {
-        let _ = self.fs.remove(&name.in_dir(dir));
+    /// What cannot be removed now is removed later, at the latest by the next open.
+    pub(super) fn remove(&self, name: FileName, dir: &Path) {
+        if self.fs.remove(&name.in_dir(dir)).is_err_and(|error| !error.is_not_found()) {
+            self.note_leftovers();
+        }
     }
 }

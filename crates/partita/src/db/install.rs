@@ -24,7 +24,7 @@ impl DbInner {
     ) -> Result<()> {
         let writer = self.writing()?;
         let _installing = lock(&writer.installing);
-        self.versions.log_and_apply(edits)?;
+        self.apply_edits(edits)?;
         let _views = writer.views();
         for (family, memtables) in flushed {
             family.0.show_current_version(memtables);

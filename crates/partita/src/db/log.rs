@@ -81,6 +81,13 @@ impl LogPlace {
         }
     }
 
+    /// Removes logs from the archive that are too old.
+    pub(super) fn purge_archive(&self) {
+        if let Some(archive) = &self.archive {
+            archive.purge(&*self.fs);
+        }
+    }
+
     /// Removes obsolete logs, or puts them into the archive. What fails is tried again by the next open.
     pub(super) fn discard(&self, logs: &[FileNumber]) {
         for &number in logs {

@@ -19,6 +19,7 @@
 //! | `compact.rs`, `compact_range.rs` | tables merged, in the background and by hand |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
+//! | `tick.rs` | what happens without a write |
 //! | `counters.rs`, `stats.rs`, `estimates.rs` | what is counted; figures as values |
 //! | `properties.rs`, `property_text.rs` | the same under RocksDB's names |
 //! | `recover.rs`, `settle.rs`, `apply.rs` | from logs and batches to memtables |
@@ -31,6 +32,8 @@ mod apply;
 mod archive;
 mod background_error;
 mod builder;
+#[cfg(test)]
+mod churn_testing;
 mod close;
 mod column_families;
 mod commit;
@@ -38,6 +41,12 @@ mod compact;
 mod compact_range;
 #[cfg(test)]
 mod compact_tests;
+#[cfg(test)]
+mod compaction_crash_tests;
+#[cfg(test)]
+mod compaction_fault_tests;
+#[cfg(test)]
+mod concurrency_tests;
 mod counters;
 #[cfg(test)]
 mod crash_tests;
@@ -96,6 +105,9 @@ mod stats;
 mod stats_tests;
 #[cfg(test)]
 mod tests;
+mod tick;
+#[cfg(test)]
+mod time_tests;
 mod tombstones;
 mod value;
 mod write;

@@ -126,7 +126,9 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     db.inner().store_options()?;
     db.inner().remove_unneeded(&db.writer()?.place.dir)?;
     db.inner().remove_obsolete_files();
+    db.inner().watch_snapshots();
     db.inner().schedule_compactions();
+    db.inner().schedule_tick(1);
     Ok(db)
 }
 
@@ -285,6 +287,7 @@ fn writer(
         compactions: Compactions::default(),
         flushed: Condvar::new(),
         some_full: AtomicBool::new(false),
+        leftovers: AtomicBool::new(false),
         unlogged: AtomicBool::new(false),
         failure: Failure::default(),
         stall: Stall::default(),

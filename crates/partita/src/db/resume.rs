@@ -97,6 +97,7 @@ impl DbInner {
             return Err(error);
         }
         writer.failure.clear();
+        self.remove_obsolete_files();
         for family in self.families.load().values() {
             self.pressure_changed(&family.0);
         }
@@ -128,7 +129,7 @@ impl DbInner {
         let set = FlushSet::everything(&families);
         let outputs = self.write_tables(&set)?;
         let installing = lock(&writer.installing);
-        self.versions.log_and_apply(set.edits(&outputs, |_, _| number, number))?;
+        self.apply_edits(set.edits(&outputs, |_, _| number, number))?;
         drop(outputs);
         let views = writer.views();
         for (family, memtable) in families.iter().zip(fresh) {

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::key::SeqNo;
 use crate::util::sync::lock;
@@ -38,13 +39,31 @@ impl Drop for Registered {
                 taken.remove(&self.seqno);
             }
         }
+        let oldest = taken.first_key_value().map_or(NOBODY, |(seqno, _)| seqno.get());
+        drop(taken);
+        self.list.look_for_who_waits(oldest);
     }
 }
 
 /// The snapshots that live.
-#[derive(Default)]
 pub(super) struct SnapshotList {
     pub(super) taken: Mutex<BTreeMap<SeqNo, SameMoment>>,
+    /// What is told when the oldest snapshot is one that sees everything up to here; `NOBODY`: nothing waits for that.
+    waits_for: AtomicU64,
+    on_release: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// Greater than all sequence numbers.
+const NOBODY: u64 = u64::MAX;
+
+impl Default for SnapshotList {
+    fn default() -> Self {
+        Self {
+            taken: Mutex::default(),
+            waits_for: AtomicU64::new(NOBODY),
+            on_release: OnceLock::new(),
+        }
+    }
 }
 
 /// Snapshots that see the same writes.
@@ -69,6 +88,32 @@ impl SnapshotList {
         let seqno = visible();
         taken.entry(seqno).or_insert(SameMoment { count: 0, unix_seconds }).count += 1;
         Snapshot(Arc::new(Registered { seqno, list: Arc::clone(self) }))
+    }
+
+    /// Has this called when a snapshot is released that somebody waits for ([`SnapshotList::wait_for`]); by whoever
+    /// releases it.
+    pub(super) fn on_release(&self, call: impl Fn() + Send + Sync + 'static) {
+        // There is one database to a list.
+        let _ = self.on_release.set(Box::new(call));
+    }
+
+    /// Notes that all snapshots that do not see `seqno` are waited for; `None`: none is.
+    pub(super) fn wait_for(&self, seqno: Option<SeqNo>) {
+        self.waits_for.store(seqno.map_or(NOBODY, SeqNo::get), Ordering::Release);
+    }
+
+    /// * `oldest`: what the oldest snapshot sees.
+    fn look_for_who_waits(&self, oldest: u64) {
+        let waits_for = self.waits_for.load(Ordering::Acquire);
+        if waits_for == NOBODY || oldest < waits_for {
+            return;
+        }
+        // Once is enough. Who is told looks for the next.
+        let told =
+            self.waits_for.compare_exchange(waits_for, NOBODY, Ordering::AcqRel, Ordering::Relaxed);
+        if let (Ok(_), Some(call)) = (told, self.on_release.get()) {
+            call();
+        }
     }
 
     /// All of them, ascending.

@@ -208,6 +208,7 @@ impl DbInner {
         let pressed = is_there.then(|| (debt.pressed(options), debt.pressed_low(options)));
         writer.stall.set(family.family.id(), pressed);
         self.note_crowd(writer);
+        self.note_awaited_snapshots();
         writer.tell();
     }
 

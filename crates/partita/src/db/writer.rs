@@ -30,6 +30,9 @@ pub(super) struct Writer {
     pub(super) compactions: Compactions,
     /// Whether some memtable has reached its size.
     pub(super) some_full: AtomicBool,
+    /// Whether files may have stayed in the directory that nobody will ask for: of work that failed, or which could not be
+    /// removed.
+    pub(super) leftovers: AtomicBool,
     /// Whether memtables may have entries that no log has.
     pub(super) unlogged: AtomicBool,
     pub(super) failure: Failure,
@@ -93,6 +96,16 @@ impl Jobs {
     pub(super) fn begin(self: &Arc<Self>) -> JobGuard {
         lock(&self.state).0 += 1;
         JobGuard(Arc::clone(self))
+    }
+
+    /// The same, unless the database is being closed.
+    pub(super) fn begin_unless_closing(self: &Arc<Self>) -> Option<JobGuard> {
+        let mut state = lock(&self.state);
+        if state.1 {
+            return None;
+        }
+        state.0 += 1;
+        Some(JobGuard(Arc::clone(self)))
     }
 
     pub(super) fn is_closing(&self) -> bool {

@@ -579,6 +579,11 @@ impl VersionSet {
         names.into_iter().filter(|name| !is_needed(name)).collect()
     }
 
+    /// Whether an edit failed of which it is not known yet if it is on disk.
+    pub fn is_in_doubt(&self) -> bool {
+        !lock(&self.manifest_files).in_doubt.is_empty()
+    }
+
     /// The number of the manifest that CURRENT names.
     pub fn manifest_number(&self) -> FileNumber {
         lock(&self.manifest_files).current

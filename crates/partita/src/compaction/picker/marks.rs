@@ -81,6 +81,14 @@ impl Moment {
     }
 }
 
+/// The sequence number that all snapshots must see before a file would lose entries; `None` if it would lose none then, or
+/// would now.
+pub(super) fn waits_for_snapshots(file: &TableFile, moment: &Moment) -> Option<SeqNo> {
+    let later = Moment { oldest_snapshot: None, ..*moment };
+    let waits = !moment.has_passed(file.largest_seqno) && would_shrink(file, &later);
+    waits.then_some(file.largest_seqno)
+}
+
 /// Whether a file would lose entries, were it written again with nothing older below it.
 ///
 /// A compaction at the bottom takes away all deletions and the sequence numbers of all values that every snapshot sees. Where

@@ -122,6 +122,18 @@ impl Picker {
         }
     }
 
+    /// The least sequence number that all snapshots must see before there is more to do: files on the bottom that hold what
+    /// only snapshots need.
+    pub(crate) fn waits_for_snapshots(&self, version: &Version, moment: &Moment) -> Option<SeqNo> {
+        match self {
+            Self::Leveled(_) if moment.oldest_snapshot.is_some() => {
+                let sorted = version.files().filter(|(level, _)| *level > 0);
+                sorted.filter_map(|(_, file)| marks::waits_for_snapshots(file, moment)).min()
+            }
+            _ => None,
+        }
+    }
+
     /// How urgent each level is, from 0; one from 1 on asks for a compaction. Universal and FIFO compaction have one number.
     pub(crate) fn scores(&self, version: &Version) -> Vec<f64> {
         match self {
