@@ -207,7 +207,10 @@ impl<'j> Outputs<'j> {
         };
         self.charge.resize(0);
         self.written.push(NewTable { file, _pending: pending });
-        Ok(())
+        match self.written.last().filter(|_| self.job.options.paranoid_file_checks) {
+            Some(table) => self.job.tables.verify(&table.file),
+            None => Ok(()),
+        }
     }
 
     fn oldest_ancestor_time(&self) -> u64 {

@@ -53,6 +53,7 @@ impl Db {
     /// db.flush()?;
     /// db.delete(b"apple")?;
     /// db.compact_range(&db.default_family(), None, None)?;
+    /// db.wait_for_background_work()?; // a compaction in the background may have come first
     /// let names = disk.list("/db".as_ref())?;
     /// assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".sst")));
     /// # Ok::<(), partita::Error>(())

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::cache::Role;
-use crate::io::{FaultFileSystem, ManualScheduler, MemoryFileSystem};
+use crate::io::{CallKind, Fault, FaultFileSystem, ManualScheduler, MemoryFileSystem};
 use crate::key::ValueType;
 use crate::merge::{CompactionFilter, FilterDecision};
 use crate::options::ColumnFamilyOptions;
@@ -174,4 +174,25 @@ fn a_range_by_hand_leaves_the_tables_beside_it() {
     assert!(kept >= all * 8 / 10 && left <= all * 19 / 20, "{kept} of {all} kept, {left} left");
     let sums = db.table_sums(&db.default_family(), None).unwrap();
     assert_eq!((sums.entries, sums.range_deletions), (9_000, 0));
+}
+
+/// A disk that turns a bit of every table while it is written.
+#[test]
+fn tables_are_read_back_if_that_is_asked_for_and_damaged_ones_are_not_used() {
+    let disk = MemoryFileSystem::new();
+    let fs = FaultFileSystem::new(Arc::new(disk.clone()));
+    let options = ColumnFamilyOptions { paranoid_file_checks: true, ..by_hand() };
+    let db = open(Arc::new(fs.clone()), Cache::new(8 << 20), with(options));
+    fill(&db, 0..1_000);
+    fill(&db, 0..1_000);
+    let before = tables(&db);
+    fs.set_rule(|call| {
+        let is_table = call.path.extension().is_some_and(|extension| extension == "sst");
+        (is_table && call.kind == CallKind::Write).then_some(Fault::FlippedBit(77))
+    });
+    let error = db.compact_range(&db.default_family(), None, None).unwrap_err();
+    assert_eq!(error.kind(), crate::error::ErrorKind::Corruption, "{error}");
+    fs.clear_rule();
+    assert_eq!(tables(&db), before);
+    assert_eq!(db.get(&7u32.to_be_bytes()).unwrap().unwrap().len(), 4);
 }

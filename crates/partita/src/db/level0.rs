@@ -92,6 +92,12 @@ pub(super) fn write_level0(
         counts: TableCounts::of_table(&summary.properties),
         ..FileMeta::new(pending.number(), summary.file_size, smallest, largest)
     };
+    if family.options.paranoid_file_checks
+        && let Err(damage) = family.tables.verify(&file)
+    {
+        let _ = place.fs.remove(&path);
+        return Err(damage);
+    }
     Ok(Some(Output { file, _pending: pending }))
 }
 

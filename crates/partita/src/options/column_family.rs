@@ -8,11 +8,9 @@ use crate::key::{BYTEWISE_NAME, PrefixExtractor};
 use crate::util::compression::CompressionType;
 
 const FLUSH_NOW: Effect = Effect::Honoured("flush");
-const COMPACTION: Effect = Effect::Awaited("compaction");
 const PICKER: Effect = Effect::Honoured("compaction");
 const STALL: Effect = Effect::Honoured("write stalls");
 const TABLE: Effect = Effect::Honoured("table");
-const READ: Effect = Effect::Awaited("iterators");
 
 /// Nothing acts on it, for that reason.
 const fn no(why: &'static str) -> Effect {
@@ -95,17 +93,17 @@ options! {
             rocksdb "{max_table_files_size=1073741824;allow_compaction=false;age_for_warm=0;}", since "6.2", PICKER;
         /// Compression of the last level with data; `None`: as the levels above.
         bottommost_compression: Option<CompressionType> = Some(CompressionType::Zstd), rocksdb "kDisableCompressionOption"
-            because "most data lies there, and stays", since "6.2", COMPACTION;
+            because "most data lies there, and stays", since "6.2", PICKER;
         /// Compression of each level, instead of `compression`; empty: none of its own. The last counts for all below.
-        compression_per_level: Vec<CompressionType> = Vec::new(), rocksdb "", since "6.2", COMPACTION;
+        compression_per_level: Vec<CompressionType> = Vec::new(), rocksdb "", since "6.2", PICKER;
         /// Whether tables of the last level get no filter, because what is looked for is there.
-        optimize_filters_for_hits: bool = false, rocksdb "false", since "6.2", COMPACTION;
+        optimize_filters_for_hits: bool = false, rocksdb "false", since "6.2", PICKER;
         /// Whether changes of the file layout are checked for consistency.
-        force_consistency_checks: bool = true, rocksdb "true", since "6.2", Effect::Awaited("version");
+        force_consistency_checks: bool = true, rocksdb "true", since "6.2", no("changes of the file layout are always checked");
         /// Whether a table is read back after it was written.
-        paranoid_file_checks: bool = false, rocksdb "false", since "6.2", COMPACTION;
+        paranoid_file_checks: bool = false, rocksdb "false", since "6.2", PICKER;
         /// Versions of one key that an iterator steps over before it seeks.
-        max_sequential_skip_in_iterations: u64 = 8, rocksdb "8", since "6.2", READ;
+        max_sequential_skip_in_iterations: u64 = 8, rocksdb "8", since "6.2", no("an iterator seeks where a step would cost more");
         /// The name of the order of keys.
         comparator: ObjectName = ObjectName::new(BYTEWISE_NAME), rocksdb "leveldb.BytewiseComparator", since "6.2",
             Effect::RuntimeObject("bytewise and reverse bytewise are built in, others registered by the caller under their name");
@@ -139,7 +137,7 @@ options! {
         /// Level and dictionary of `bottommost_compression`; they count if `enabled=true` stands among them.
         "bottommost_compression_opts": Kind::Group("level; max_dict_bytes; …; enabled"),
             rocksdb "{level=32767;max_dict_bytes=0;zstd_max_train_bytes=0;max_dict_buffer_bytes=0;enabled=false;window_bits=-14;strategy=0;parallel_threads=1;use_zstd_dict_trainer=true;}",
-            since "6.11", COMPACTION,
+            since "6.11", PICKER,
             set |family, given| {
                 let mut options = CompressionOptions::default();
                 options.assign(given)?;

@@ -8,7 +8,7 @@ const WAL_NOW: Effect = Effect::Honoured("wal");
 const FLUSH_NOW: Effect = Effect::Honoured("flush");
 const STALL_NOW: Effect = Effect::Honoured("write stalls");
 const DAMAGE: Effect = Effect::Honoured("background errors");
-const COMPACTION: Effect = Effect::Awaited("compaction");
+const COMPACTION: Effect = Effect::Honoured("compaction");
 const MANIFEST: Effect = Effect::Honoured("version");
 
 /// Nothing acts on it, for that reason.
@@ -59,9 +59,11 @@ options! {
         /// Most threads for the parts of one compaction.
         max_subcompactions: u32 = 1, rocksdb "1", in 1 to u32::MAX, since "6.2", COMPACTION;
         /// Bytes a compaction reads ahead.
-        compaction_readahead_size: usize = 2 << 20, rocksdb "2097152", since "6.2", COMPACTION;
+        compaction_readahead_size: usize = 2 << 20, rocksdb "2097152", since "6.2",
+            no("walks read ahead the more the longer they go on, up to 256 KiB a table");
         /// Bytes of a table gathered before they are written.
-        writable_file_max_buffer_size: usize = 1 << 20, rocksdb "1048576", since "6.2", COMPACTION;
+        writable_file_max_buffer_size: usize = 1 << 20, rocksdb "1048576", since "6.2",
+            no("files are written in pieces of 256 KiB");
         /// Bytes after which a table being written is pushed towards the disk; 0: at its end.
         bytes_per_sync: u64 = 0, rocksdb "0", since "6.2", ONE_SYNC;
         /// The same for a write-ahead log.
@@ -70,7 +72,8 @@ options! {
         /// Whether these pushes wait for the one before.
         strict_bytes_per_sync: bool = false, rocksdb "false", since "6.2", ONE_SYNC;
         /// Microseconds between two looks for files that nothing needs any more.
-        delete_obsolete_files_period_micros: u64 = 6 * 3_600_000_000, rocksdb "21600000000", since "6.2", COMPACTION;
+        delete_obsolete_files_period_micros: u64 = 6 * 3_600_000_000, rocksdb "21600000000", since "6.2",
+            no("a file is removed when the last who needs it lets go");
         /// Bytes of write-ahead logs above which the oldest memtables are flushed; 0: four times the write buffers.
         max_total_wal_size: u64 = 0, rocksdb "0", since "6.2", WAL_NOW;
         /// Directory of the write-ahead logs; empty: that of the database.

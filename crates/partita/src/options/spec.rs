@@ -43,8 +43,6 @@ pub struct OptionSpec {
 pub enum Effect {
     /// The layer of that name acts on it.
     Honoured(&'static str),
-    /// The layer of that name will act on it, and does not yet: its value is checked, kept and written back.
-    Awaited(&'static str),
     /// It is accepted, kept and written back, and nothing acts on it, for that reason.
     NoEffect(&'static str),
     /// It names an object of the running program, which is never made from the file; the reason or the way.
@@ -63,7 +61,6 @@ impl Effect {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Honoured(_) => "honoured",
-            Self::Awaited(_) => "awaited",
             Self::NoEffect(_) => "no effect",
             Self::RuntimeObject(_) => "run-time object",
             Self::Refused { .. } => "refused",
@@ -73,10 +70,7 @@ impl Effect {
     /// By whom, or why not.
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::Honoured(text)
-            | Self::Awaited(text)
-            | Self::NoEffect(text)
-            | Self::RuntimeObject(text) => text,
+            Self::Honoured(text) | Self::NoEffect(text) | Self::RuntimeObject(text) => text,
             Self::Refused { why, .. } => why,
         }
     }
@@ -448,8 +442,7 @@ mod tests {
                 spec.name
             );
             assert!(
-                row.access.is_some()
-                    || !matches!(spec.effect, Effect::Honoured(_) | Effect::Awaited(_)),
+                row.access.is_some() || !matches!(spec.effect, Effect::Honoured(_)),
                 "{} is {}, but has no field",
                 spec.name,
                 spec.effect.as_str()

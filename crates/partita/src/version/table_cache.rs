@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-use super::{FileName, TableCounts, TableFile, unique_id};
+use super::{FileMeta, FileName, TableCounts, TableFile, unique_id};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, RandomAccessFile};
 use crate::key::SeqNo;
-use crate::table::{ReadContext, ReaderOptions, TableReader};
+use crate::table::{ReadContext, ReaderOptions, TableReader, verify_table};
 use crate::util::sync::lock;
 
 /// Opens the tables of a column family when they are first used.
@@ -253,7 +253,18 @@ impl TableCache {
         }
     }
 
-    fn open_file(&self, file: &TableFile) -> Result<Arc<dyn RandomAccessFile>> {
+    /// Reads a table that was just written, whole, and checks all that can be checked.
+    ///
+    /// * Errors: `Corruption` with what is damaged first; those of reading.
+    pub(crate) fn verify(&self, file: &FileMeta) -> Result<()> {
+        let report = verify_table(&self.open_file(file)?, &self.options, &mut |_| {});
+        match report.damages.into_iter().next().or(report.not_opened) {
+            Some(damage) => Err(damage),
+            None => Ok(()),
+        }
+    }
+
+    fn open_file(&self, file: &FileMeta) -> Result<Arc<dyn RandomAccessFile>> {
         let name = FileName::Table(file.number);
         let Some(dir) = self.dirs.get(usize::from(file.path_id)) else {
             return Err(Error::invalid_argument(format!(

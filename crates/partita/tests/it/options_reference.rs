@@ -16,8 +16,6 @@ Every option that RocksDB 6 to 11 writes into its options files, and what Partit
 the declarations in `crates/partita/src/options` (`REWRITE=1 cargo test -p partita options_reference`).
 
 * **honoured**: the layer that is named acts on it. It is a field of the options' struct.
-* **awaited**: a field, too, but nothing acts on it yet: the layer that is named comes with databases that are written.
-  Until then its value is checked, kept and written back.
 * **no effect**: accepted, checked, kept and written back, so that RocksDB finds its own settings again.
 * **run-time object**: named in files, never made from them: the program hands the object over.
 * **refused**: only the default is accepted.
@@ -42,7 +40,6 @@ fn line(page: &mut String, spec: &OptionSpec, ours: &str) {
     };
     let effect = match spec.effect {
         Effect::Honoured(by) => format!("**honoured**: {by}"),
-        Effect::Awaited(by) => format!("**awaited**: {by}"),
         effect => format!("{}: {}", effect.as_str(), effect.reason()),
     };
     let doc = spec.doc.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -68,8 +65,7 @@ fn table<'s>(
     specs.sort_by_key(|spec| {
         let rank = match spec.effect {
             Effect::Honoured(_) => 0,
-            Effect::Awaited(_) => 1,
-            _ => 2,
+            _ => 1,
         };
         (rank, spec.name.to_lowercase())
     });
