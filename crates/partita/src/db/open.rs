@@ -20,7 +20,7 @@ use super::missing_operator::MissingOperator;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
 use super::recover::{
-    Logs, MemoryBound, Recovered, Recovering, logs_from, refuse_lost_logs, replay,
+    Logs, MemoryBound, Recovered, Recovering, logs_from, names_in, refuse_lost_logs, replay,
 };
 use super::settings::Settings;
 use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig};
@@ -55,7 +55,8 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
     let families = opening.families(stored.as_ref(), &versions, Unknown::MissedOnUse)?;
     let wal_dir = wal_dir(builder, &options)?;
     refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
-    let logs = logs_from(&*builder.fs, &wal_dir, versions.min_log_number_to_keep())?;
+    let wal_names = names_in(&*builder.fs, &wal_dir)?;
+    let logs = logs_from(&wal_names, versions.min_log_number_to_keep());
     let logs =
         Logs { fs: &*builder.fs, dir: &wal_dir, numbers: &logs, mode: options.wal_recovery_mode };
     // Nothing may be written, so all of it stays in memory, charged to the cache's budget.

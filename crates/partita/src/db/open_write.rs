@@ -27,7 +27,7 @@ use super::level0::TablePlace;
 use super::log::{LogPlace, Logs};
 use super::memory::{CACHE_SHARE, Sharers};
 use super::open::{Opening, Unknown, order_named, recover_logs};
-use super::recover::{self, MemoryBound, logs_from, refuse_lost_logs};
+use super::recover::{self, MemoryBound, logs_from, names_in, refuse_lost_logs};
 use super::settings::{Settings, refuse_deeper_tables};
 use super::settle::SpilledTables;
 use super::stall::Stall;
@@ -64,8 +64,13 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     let missing = missing_families(builder, &families)?;
     let first_log = versions.min_log_number_to_keep();
     refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
-    let logs = if exists { logs_from(&*builder.fs, &wal_dir, first_log)? } else { Vec::new() };
-    mark_numbers_used(builder, &wal_dir, &versions)?;
+    let wal_names = names_if_there(&*builder.fs, &wal_dir)?;
+    let logs = if exists { logs_from(&wal_names, first_log) } else { Vec::new() };
+    mark_numbers_used(&wal_names, &versions);
+    // Not listed twice: that of a directory of thousands of tables is what opening takes longest for.
+    if wal_dir != builder.dir {
+        mark_numbers_used(&names_if_there(&*builder.fs, &builder.dir)?, &versions);
+    }
     let snapshots = Arc::default();
     let session = new_session_id();
     let mut spilled = SpilledTables::new(builder);
@@ -240,21 +245,17 @@ fn wal_dir(builder: &DbBuilder, options: &DbOptions) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// No new file gets the number of a file that is there, in either directory.
-fn mark_numbers_used(builder: &DbBuilder, wal_dir: &Path, versions: &VersionSet) -> Result<()> {
-    for dir in [&*builder.dir, wal_dir] {
-        if !builder.fs.exists(dir)? {
-            continue;
-        }
-        for name in builder.fs.list(dir)? {
-            let number = FileName::parse(&name).and_then(FileName::number);
-            // Greater ones are in no database; somebody only called a file so.
-            if let Some(number) = number.filter(|number| *number < FileNumber::TOO_GREAT) {
-                versions.mark_file_number_used(number);
-            }
-        }
-    }
-    Ok(())
+fn names_if_there(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<FileName>> {
+    if fs.exists(dir)? { names_in(fs, dir) } else { Ok(Vec::new()) }
+}
+
+/// No new file gets the number of a file that is there.
+fn mark_numbers_used(names: &[FileName], versions: &VersionSet) {
+    // Greater ones are in no database; somebody only called a file so.
+    let numbers = names.iter().filter_map(|name| name.number());
+    numbers
+        .filter(|number| *number < FileNumber::TOO_GREAT)
+        .for_each(|number| versions.mark_file_number_used(number));
 }
 
 fn writer(

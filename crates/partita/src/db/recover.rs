@@ -71,22 +71,20 @@ pub(super) struct MemoryBound<'s> {
 /// Bytes of log after which it is looked how large memtables are, at most.
 const CHECK_BYTES: usize = 256 << 10;
 
-/// The logs in a directory that are not older than `oldest`, by number.
-pub(super) fn logs_from(
-    fs: &dyn FileSystem,
-    dir: &Path,
-    oldest: FileNumber,
-) -> Result<Vec<FileNumber>> {
-    let mut logs: Vec<FileNumber> = fs
-        .list(dir)?
-        .iter()
-        .filter_map(|name| match FileName::parse(name)? {
-            FileName::Log(number) if number >= oldest => Some(number),
-            _ => None,
-        })
-        .collect();
+/// The names in a directory that a database may give.
+pub(super) fn names_in(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<FileName>> {
+    Ok(fs.list(dir)?.iter().filter_map(|name| FileName::parse(name)).collect())
+}
+
+/// The logs among names that are not older than `oldest`, by number.
+pub(super) fn logs_from(names: &[FileName], oldest: FileNumber) -> Vec<FileNumber> {
+    let log = |name: &FileName| match *name {
+        FileName::Log(number) if number >= oldest => Some(number),
+        _ => None,
+    };
+    let mut logs: Vec<FileNumber> = names.iter().filter_map(log).collect();
     logs.sort_unstable();
-    Ok(logs)
+    logs
 }
 
 /// Refuses a database that has lost a log, or the end of one, which the manifest lists as synced. RocksDB lists logs with

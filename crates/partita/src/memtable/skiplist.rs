@@ -20,9 +20,10 @@
 //! A writer keeps an [`InsertHint`]: the nodes before and behind its last insert on every level. The next key is looked
 //! for from there, upwards only as far as it lies outside: a sorted batch costs two comparisons an entry.
 //!
-//! 6. On every level the last insert, or the key that was located for the hint (`together.rs`), lies between its nodes. So where two of them are still neighbours and the
-//!    new key lies between them, it does so on all levels above: a node of an upper level that lay between would be on
-//!    this one, too (1), where there is none. A refused insert empties the hint, as it leaves levels undone.
+//! 6. On every level the last insert, or the key that was located for the hint (`together.rs`), lies between its nodes. So
+//!    where two of them are still neighbours and the new key lies between them, it does so on all levels above: a node of
+//!    an upper level that lay between would be on this one, too (1), where there is none. A refused insert empties the
+//!    hint, as it leaves levels undone.
 //!
 //! # Safety
 //!
@@ -45,6 +46,7 @@ use super::order::UserKeyOrder;
 use super::sync::atomic::{AtomicPtr, AtomicUsize, Ordering as MemoryOrdering};
 use crate::error::{Error, Result};
 use crate::key::PACKED_LEN;
+use crate::util::prefetch::prefetch_address;
 
 /// Levels at most: enough for 4^12 nodes.
 pub(super) const HEIGHT_MAX: usize = 12;
@@ -244,6 +246,7 @@ impl SkipList {
             if candidate == behind || candidate.is_null() {
                 return Some((before, candidate));
             }
+            fetch_below(before, level);
             match place.compare(candidate) {
                 Ordering::Less => before = candidate,
                 Ordering::Equal => return None,
@@ -324,6 +327,7 @@ impl SkipList {
             let candidate = next(before, level);
             // A node that was behind on the level above need not be compared again.
             let is_before = candidate != behind && !candidate.is_null() && {
+                fetch_below(before, level);
                 let (key, its_packed) = key_of(candidate);
                 // Newer is smaller.
                 order.compare(key, user_key).then(packed.cmp(&its_packed)).is_lt()
@@ -578,6 +582,24 @@ fn prev_of<'l>(node: Link) -> &'l AtomicPtr<Node> {
 #[inline]
 fn next(node: Link, level: usize) -> Link {
     link_of(node, level).load(MemoryOrdering::Acquire)
+}
+
+/// Asks for the cache lines that a comparison needs: the lengths stand behind the lowest links, the key behind them.
+#[inline]
+fn fetch(node: Link) {
+    if !node.is_null() {
+        prefetch_address(node.cast());
+        prefetch_address(node.cast::<u8>().wrapping_add(48));
+    }
+}
+
+/// Asks for the node that is compared with next if the search goes down from `node` on `level`: it comes while the one that
+/// stands behind `node` on `level` is waited for.
+#[inline]
+fn fetch_below(node: Link, level: usize) {
+    if level > 0 {
+        fetch(next(node, level - 1));
+    }
 }
 
 #[inline]

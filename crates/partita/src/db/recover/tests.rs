@@ -60,7 +60,7 @@ fn tables(fs: &impl FileSystem) -> usize {
 }
 
 fn the_log(fs: &impl FileSystem) -> PathBuf {
-    let logs = logs_from(fs, Path::new(DIR), FileNumber::default()).unwrap();
+    let logs = logs_from(&names_in(fs, Path::new(DIR)).unwrap(), FileNumber::default());
     FileName::Log(*logs.last().unwrap()).in_dir(Path::new(DIR))
 }
 
@@ -268,7 +268,7 @@ fn a_log_that_the_manifest_lists_is_missed() {
         versions.log_and_apply(vec![edit]).unwrap();
         (*fs).clone()
     };
-    let number = logs_from(&disk, Path::new(DIR), FileNumber::default()).unwrap()[0];
+    let number = logs_from(&names_in(&disk, Path::new(DIR)).unwrap(), FileNumber::default())[0];
     let whole = list(number, bytes);
     assert_eq!(batches(&builder(&whole, 64 << 20, |_| {}).open_read_only().unwrap()), 10);
     let longer = list(number, bytes + 1);

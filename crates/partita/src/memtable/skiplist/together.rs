@@ -7,8 +7,7 @@
 use std::cmp::Ordering;
 use std::ptr;
 
-use super::{InsertHint, Link, MemoryOrdering, Place, SkipList, UserKeyOrder, next};
-use crate::util::prefetch::prefetch_address;
+use super::{InsertHint, Link, MemoryOrdering, Place, SkipList, UserKeyOrder, fetch, next};
 
 /// Searches that go side by side: about as many as a core has loads under way.
 pub(in crate::memtable) const TOGETHER: usize = 8;
@@ -100,14 +99,5 @@ impl Descent {
 
     fn is_to_be_compared(&self) -> bool {
         !self.candidate.is_null() && self.candidate != self.behind
-    }
-}
-
-/// Asks for the cache lines that a comparison needs: the lengths stand behind the lowest links, the key behind them.
-#[inline]
-fn fetch(node: Link) {
-    if !node.is_null() {
-        prefetch_address(node.cast());
-        prefetch_address(node.cast::<u8>().wrapping_add(48));
     }
 }
