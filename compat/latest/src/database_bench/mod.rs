@@ -220,6 +220,8 @@ pub fn run(
                 report.add(workload, engine, figures)?;
             }
         }
+        // A run is long, and may be stopped.
+        tell(&report.lines(workload));
     }
     Ok(report)
 }

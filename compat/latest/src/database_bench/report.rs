@@ -171,6 +171,27 @@ impl Report {
     }
 }
 
+impl Report {
+    /// The lines of a workload.
+    pub(super) fn lines(&self, workload: Workload) -> String {
+        let mut lines = String::new();
+        for (at, measure) in measures(workload).iter().enumerate() {
+            let row = self.row(workload, measure);
+            let name = if at == 0 { workload.name() } else { "" };
+            let sign = if measure.more_is_better { '+' } else { '-' };
+            lines += &format!("{name:<18} {sign} {:<40}", measure.name);
+            for median in row.medians {
+                lines += &format!(" {:>10}", median.map_or_else(|| "-".to_owned(), figure));
+            }
+            if let Some([first, median, third]) = row.ratio {
+                lines += &format!("  {median:.2} ({first:.2} to {third:.2})");
+            }
+            lines.push('\n');
+        }
+        lines
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Settings { rounds, budget_mib, .. } = self.settings;
@@ -181,20 +202,7 @@ impl fmt::Display for Report {
             "workload", "measure", "Partita", "RocksDB"
         )?;
         for &workload in &self.settings.workloads {
-            for (at, measure) in measures(workload).iter().enumerate() {
-                let row = self.row(workload, measure);
-                let name = if at == 0 { workload.name() } else { "" };
-                let sign = if measure.more_is_better { '+' } else { '-' };
-                write!(f, "{name:<18} {sign} {:<40}", measure.name)?;
-                for median in row.medians {
-                    let text = median.map_or_else(|| "-".to_owned(), figure);
-                    write!(f, " {text:>10}")?;
-                }
-                if let Some([first, median, third]) = row.ratio {
-                    write!(f, "  {median:.2} ({first:.2} to {third:.2})")?;
-                }
-                writeln!(f)?;
-            }
+            f.write_str(&self.lines(workload))?;
         }
         writeln!(f, "+ more is better, - less is better")
     }
