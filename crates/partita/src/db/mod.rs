@@ -87,6 +87,8 @@ mod read_options;
 mod read_tests;
 mod read_view;
 mod recover;
+#[cfg(test)]
+mod report_tests;
 mod resume;
 #[cfg(test)]
 mod resume_tests;
