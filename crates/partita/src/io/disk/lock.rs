@@ -34,7 +34,7 @@ fn held_here() -> MutexGuard<'static, HashSet<FileId>> {
 pub(super) struct DiskLock {
     path: PathBuf,
     id: FileId,
-    /// Closing it releases the lock. `None` once that is done.
+    /// `None` once the lock is released.
     file: Option<File>,
 }
 
@@ -51,7 +51,7 @@ impl DiskLock {
         let options = &mut OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|source| at("open", source))?;
-        if let Err(errno) = fcntl(&file, set_lock(&whole_file())) {
+        if let Err(errno) = fcntl(&file, set_lock(&whole_file(libc::F_WRLCK))) {
             return Err(match errno {
                 nix::Error::EACCES | nix::Error::EAGAIN => busy(path, &holder(&file)),
                 other => at("lock", other.into()),
@@ -74,7 +74,11 @@ impl Drop for DiskLock {
     fn drop(&mut self) {
         let mut held = held_here();
         // In this order, and under the table's lock: whom the table lets through finds the file unlocked.
-        drop(self.file.take());
+        if let Some(file) = self.file.take() {
+            // Closing it would not do: a process that is being started has a copy of each descriptor for a moment, and the
+            // lock with it. If this fails, there is nothing left but to close it.
+            let _ = fcntl(&file, set_lock(&whole_file(libc::F_UNLCK)));
+        }
         held.remove(&self.id);
     }
 }
@@ -83,15 +87,11 @@ fn busy(path: &Path, holder: &str) -> Error {
     Error::new(ErrorKind::Busy, holder).in_file(path)
 }
 
-/// An exclusive lock from the first byte to the end, however long the file gets.
-fn whole_file() -> libc::flock {
-    libc::flock {
-        l_type: libc::F_WRLCK as _,
-        l_whence: libc::SEEK_SET as _,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    }
+/// From the first byte to the end, however long the file gets.
+///
+/// * `kind`: `F_WRLCK`, an exclusive lock, or `F_UNLCK`, none.
+fn whole_file(kind: libc::c_int) -> libc::flock {
+    libc::flock { l_type: kind as _, l_whence: libc::SEEK_SET as _, l_start: 0, l_len: 0, l_pid: 0 }
 }
 
 #[cfg(target_os = "linux")]
@@ -106,7 +106,7 @@ fn set_lock(lock: &libc::flock) -> FcntlArg<'_> {
 
 /// Who has the file locked, in words. The system names the process of a record lock, but not of an open file's lock.
 fn holder(file: &File) -> String {
-    let mut lock = whole_file();
+    let mut lock = whole_file(libc::F_WRLCK);
     match fcntl(file, FcntlArg::F_GETLK(&mut lock)) {
         Ok(_) if lock.l_pid > 0 => format!("locked by process {}", lock.l_pid),
         _ => "locked by another database handle".to_owned(),
@@ -133,6 +133,19 @@ mod tests {
         DiskLock::take(&link).unwrap();
     }
 
+    /// Between `fork` and `exec` a child has the parent's descriptors, those with `O_CLOEXEC` among them. A database that was
+    /// closed while another thread started a program could not be opened again for that moment.
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let lock = DiskLock::take(&path).unwrap();
+        let of_a_child = lock.file.as_ref().unwrap().try_clone().unwrap();
+        drop(lock);
+        DiskLock::take(&path).unwrap();
+        drop(of_a_child);
+    }
+
     /// A plain `fcntl` lock, as RocksDB takes it, sees ours although it comes from the same process.
     #[test]
     #[cfg(target_os = "linux")]
@@ -142,9 +155,9 @@ mod tests {
         let lock = DiskLock::take(&path).unwrap();
         let options = &mut OpenOptions::new();
         let theirs = options.read(true).write(true).open(&path).unwrap();
-        assert!(fcntl(&theirs, FcntlArg::F_SETLK(&whole_file())).is_err());
+        assert!(fcntl(&theirs, FcntlArg::F_SETLK(&whole_file(libc::F_WRLCK))).is_err());
         drop(lock);
-        fcntl(&theirs, FcntlArg::F_SETLK(&whole_file())).unwrap();
+        fcntl(&theirs, FcntlArg::F_SETLK(&whole_file(libc::F_WRLCK))).unwrap();
         let error = DiskLock::take(&path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Busy);
         drop(theirs);
