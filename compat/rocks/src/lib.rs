@@ -15,6 +15,7 @@
 //! | [`random`] | choices, the same in every run |
 //! | [`history`] | what to write into them, and what they should hold then |
 //! | [`sessions`] | an engine's turn: it opens, reads all, writes, compacts and leaves |
+//! | [`compacted`] | the golden databases, written again by Partita |
 //! | [`check`] | Partita's reader on such a table |
 //! | [`rebuild`] | the same table written by Partita, to compare blocks |
 
@@ -24,6 +25,7 @@ use rocksdb as _;
 
 pub mod batch;
 pub mod check;
+pub mod compacted;
 pub mod db;
 mod ffi;
 pub mod history;

@@ -111,6 +111,18 @@ pub fn setups(version: Version) -> Vec<Setup> {
     all
 }
 
+/// Those whose names have what `PARTITA_COMPAT_ONLY` says in them.
+pub fn selected(version: Version) -> Vec<Setup> {
+    let only = std::env::var("PARTITA_COMPAT_ONLY").unwrap_or_default();
+    setups(version).into_iter().filter(|setup| setup.name.contains(&only)).collect()
+}
+
+/// How many histories each setup gets: what `PARTITA_COMPAT_SEEDS` says.
+pub fn seeds() -> u64 {
+    let said = std::env::var("PARTITA_COMPAT_SEEDS").ok();
+    said.map_or(1, |seeds| seeds.parse().expect("PARTITA_COMPAT_SEEDS is a number"))
+}
+
 fn trees() -> Vec<Setup> {
     vec![
         Setup::new("levels of fixed sizes", "level_compaction_dynamic_level_bytes=false", ""),
