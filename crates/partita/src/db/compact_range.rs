@@ -96,8 +96,7 @@ impl Db {
     /// * Errors: what a flush or compaction failed with.
     pub fn wait_for_background_work(&self) -> Result<()> {
         let db = self.inner();
-        let families = self.families();
-        db.wait_for_flushes(|| families.iter().all(|f| f.0.view.load().frozen.is_empty()))?;
+        db.wait_until_no_flush_is_due()?;
         loop {
             db.schedule_compactions();
             if !db.wait_for_a_compaction()? {

@@ -148,28 +148,33 @@ impl DbInner {
             let view = family.0.view.load();
             family.0.family.is_dropped() || !view.frozen.iter().any(|it| contains(memtables, it))
         };
-        self.wait_for_flushes(|| frozen.0.iter().all(is_flushed))
+        self.wait_for_flushes(|_| frozen.0.iter().all(is_flushed))
     }
 
     /// Waits for flushes until `is_done`, which is asked under the lock of the views.
     ///
     /// It ends, too, when a flush has failed and when the database is closed. While it waits, a job is under way that will
     /// tell when it has ended.
-    pub(super) fn wait_for_flushes(&self, is_done: impl Fn() -> bool) -> Result<()> {
+    pub(super) fn wait_for_flushes(&self, is_done: impl Fn(&Flushing) -> bool) -> Result<()> {
         let writer = self.writing()?;
         let mut views = writer.views();
-        while !is_done() {
+        while !is_done(&views) {
             writer.check()?;
             self.schedule_flush(&mut views)?;
             drop(views);
             // Some schedulers leave the work to those who wait for it.
             let ran = writer.scheduler.run_waiting();
             views = writer.views();
-            if !ran && !is_done() && views.scheduled {
+            if !ran && !is_done(&views) && views.scheduled {
                 views = writer.flushed.wait(views).unwrap_or_else(PoisonError::into_inner);
             }
         }
         Ok(())
+    }
+
+    /// Waits until no flush is due. Memtables that wait for others to be merged with may be left.
+    pub(super) fn wait_until_no_flush_is_due(&self) -> Result<()> {
+        self.wait_for_flushes(|views| !views.scheduled && self.next_due(views).is_none())
     }
 
     /// Has what is due flushed some time, if no job is under way that will.

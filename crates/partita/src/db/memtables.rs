@@ -115,7 +115,7 @@ impl DbInner {
         }
         let mut waiting = Waiting::new(writer, cause, true);
         waiting.stopped = true;
-        self.wait_for_flushes(is_done)
+        self.wait_for_flushes(|_| is_done())
     }
 
     /// Freezes the memtables of these families, as far as there is something in them, and has flushed what is due. With

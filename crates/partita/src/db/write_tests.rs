@@ -358,3 +358,30 @@ fn a_budget_smaller_than_one_block_fails_no_flush() {
         assert_eq!(found, n.to_be_bytes());
     }
 }
+
+/// A memtable that waits for another to be merged with is not due: waiting for it had no end.
+#[test]
+fn background_work_is_done_while_a_memtable_waits_for_its_partner() {
+    let disk = MemoryFileSystem::new();
+    let options = ColumnFamilyOptions {
+        write_buffer_size: 64 << 10,
+        min_write_buffer_number_to_merge: 2,
+        max_write_buffer_number: 4,
+        ..ColumnFamilyOptions::default()
+    };
+    let config = FamilyConfig { options: Some(options), ..FamilyConfig::default() };
+    let db = builder(&disk).family("default", config).open().unwrap();
+    let frozen = |db: &Db| db.default_family().0.view.load().frozen.len();
+    for n in 0..10_000u32 {
+        db.put(&n.to_be_bytes(), &[7; 100]).unwrap();
+        if frozen(&db) == 1 {
+            break;
+        }
+    }
+    assert_eq!(frozen(&db), 1);
+    let (tell, told) = std::sync::mpsc::channel();
+    let waiting = db.clone();
+    std::thread::spawn(move || tell.send(waiting.wait_for_background_work()));
+    told.recv_timeout(std::time::Duration::from_secs(60)).unwrap().unwrap();
+    assert_eq!(frozen(&db), 1);
+}
