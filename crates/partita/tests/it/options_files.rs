@@ -153,6 +153,7 @@ fn bookkeepers_entry_location_file_is_taken_whole_and_the_cache_stays_with_the_c
         [
             (FindingKind::NoEffect, "keep_log_file_num", Severity::Note),
             (FindingKind::NoEffect, "log_file_time_to_roll", Severity::Note),
+            (FindingKind::NoEffect, "delete_obsolete_files_period_micros", Severity::Note),
             (FindingKind::RuntimeObject, "block_cache", Severity::Warning),
             (FindingKind::NoEffect, "cache_index_and_filter_blocks", Severity::Note),
         ]
