@@ -57,6 +57,7 @@ macro_rules! smoke_tests {
 }
 
 smoke_tests! {
+    bookie_conf
     coding
     compress
     data_block

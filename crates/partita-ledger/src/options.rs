@@ -40,7 +40,8 @@ impl TableLayout {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexOptions {
-    /// Bytes of memory for blocks, pieces of index and filter, and memtables, if the builder is given no cache.
+    /// Bytes of memory for blocks, pieces of index and filter, and memtables, if the builder is given no cache. Memtables
+    /// have half of it at most, and are flushed sooner than their own size says if that is less.
     pub cache_bytes: usize,
     /// Options of the database.
     pub db: DbOptions,

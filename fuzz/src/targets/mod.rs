@@ -1,5 +1,6 @@
 //! The targets, one module each: `run` takes any bytes, `seeds` gives inputs worth mutating.
 
+pub mod bookie_conf;
 pub mod coding;
 pub mod compress;
 pub mod data_block;
@@ -51,6 +52,7 @@ macro_rules! targets {
 }
 
 targets! {
+    bookie_conf: 1_000,
     coding: 800_000,
     compress: 24_000,
     data_block: 160_000,
