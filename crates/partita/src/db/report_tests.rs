@@ -300,13 +300,13 @@ fn r17_a_budget_smaller_than_a_block_fails_no_compaction() {
         ..small_tables()
     };
     let db = builder(fs, &options).cache(Cache::new(2 << 10)).open().unwrap();
-    for number in 0..12_000u32 {
+    for number in 0..4_000u32 {
         db.put(&number.wrapping_mul(2_654_435_761).to_be_bytes(), &number.to_be_bytes()).unwrap();
     }
     db.flush().unwrap();
     db.compact_range(&db.default_family(), None, None).unwrap();
     db.wait_for_background_work().unwrap();
-    for number in (0..12_000u32).step_by(97) {
+    for number in (0..4_000u32).step_by(97) {
         let key = number.wrapping_mul(2_654_435_761).to_be_bytes();
         assert_eq!(db.get(&key).unwrap().unwrap(), number.to_be_bytes());
     }
