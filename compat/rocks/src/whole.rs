@@ -81,7 +81,9 @@ impl WholeDb {
             let at = stored.names().iter().position(|stored| stored == name);
             let at = at.ok_or_else(|| format!("the OPTIONS file knows no family {name}"))?;
             // SAFETY: there are as many options as names.
-            stored.with(unsafe { *stored.family_options.add(at) }, extra)
+            let of_family = unsafe { stored.family_options.add(at) };
+            // SAFETY: each was set when the file was loaded.
+            stored.with(unsafe { *of_family }, extra)
         };
         let family_options = families.iter().map(of).collect::<Result<_>>()?;
         Self::open(path, options, families, family_options)
@@ -294,7 +296,9 @@ impl Stored {
         (0..self.count)
             .map(|at| {
                 // SAFETY: there are `count` names.
-                let name = unsafe { *self.names.add(at) };
+                let name = unsafe { self.names.add(at) };
+                // SAFETY: each was set when the file was loaded.
+                let name = unsafe { *name };
                 // SAFETY: each is NUL-terminated.
                 unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
             })
