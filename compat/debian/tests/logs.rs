@@ -203,7 +203,8 @@ fn a_log_of_rocksdb_torn_at_any_byte_gives_a_prefix() {
         let bytes = fs::read(&log).unwrap();
         let torn = dir.path().join("torn.log");
         let (mut seen, mut silent) = (0, 0);
-        let near = |cut: &usize| cut % 32_768 < 40 || cut % 32_768 > 32_720 || cut.is_multiple_of(97);
+        let near =
+            |cut: &usize| cut % 32_768 < 40 || cut % 32_768 > 32_720 || cut.is_multiple_of(97);
         for cut in (0..=bytes.len()).filter(|cut| *cut < 3000 || *cut == bytes.len() || near(cut)) {
             fs::write(&torn, &bytes[..cut]).unwrap();
             let (found, stopped) = ops_of(&torn, number, WalRecoveryMode::PointInTime);
