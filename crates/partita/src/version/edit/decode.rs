@@ -6,7 +6,7 @@ use super::{
     WalAddition, file,
 };
 use crate::error::{Error, Result};
-use crate::key::{InternalKey, SeqNo};
+use crate::key::SeqNo;
 use crate::util::coding::Cursor;
 use crate::version::FileNumber;
 
@@ -139,8 +139,7 @@ impl WalAddition {
 fn compact_cursor(cursor: &mut Cursor<'_>) -> Result<CompactCursor> {
     let level = small(cursor, "level of a compaction cursor")?;
     let key = cursor.length_prefixed().ok_or_else(|| short("compaction cursor"))?;
-    InternalKey::decode(key)?;
-    Ok(CompactCursor { level, key: key.into() })
+    Ok(CompactCursor { level, key: file::boundary_key(key)? })
 }
 
 fn last_sequence(cursor: &mut Cursor<'_>) -> Result<SeqNo> {

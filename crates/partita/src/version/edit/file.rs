@@ -14,7 +14,7 @@
 use super::tags::{edit, file};
 use super::{NewFile, UnknownField};
 use crate::error::{Error, Result};
-use crate::key::{InternalKey, SeqNo};
+use crate::key::{InternalKey, PACKED_LEN, SeqNo, ValueType};
 use crate::util::coding::{Cursor, put_length_prefixed, put_varint};
 use crate::version::file_meta::FileChecksum;
 use crate::version::{FileMeta, FileNumber};
@@ -69,12 +69,27 @@ fn path_id(found: u32, number: FileNumber) -> Result<u8> {
 }
 
 fn boundary(encoded: &[u8], number: FileNumber) -> Result<Box<[u8]>> {
-    match InternalKey::decode(encoded) {
-        Ok(_) => Ok(encoded.into()),
-        Err(error) => {
-            Err(Error::corruption(format!("boundary of table {number}: {}", error.message())))
-        }
+    boundary_key(encoded).map_err(|error| {
+        Error::corruption(format!("boundary of table {number}: {}", error.message()))
+    })
+}
+
+/// The code that RocksDB 9 and later give to the place in front of all entries of a key and sequence number. Where a
+/// truncated range tombstone was the first thing of an output, it gets into boundaries; it is the type of no entry.
+const MAX_VALID: u8 = 0x1A;
+
+/// An internal key where a table begins or ends.
+///
+/// [`MAX_VALID`] is taken for [`ValueType::FOR_SEEK`], which is the same place, and which RocksDB before 9 knows, too.
+pub(super) fn boundary_key(encoded: &[u8]) -> Result<Box<[u8]>> {
+    let mut key: Box<[u8]> = encoded.into();
+    if let Some(packed) = key.last_chunk_mut::<PACKED_LEN>()
+        && packed[0] == MAX_VALID
+    {
+        packed[0] = ValueType::FOR_SEEK.code();
     }
+    InternalKey::decode(&key)?;
+    Ok(key)
 }
 
 fn seqno(found: u64, number: FileNumber) -> Result<SeqNo> {

@@ -254,6 +254,22 @@ fn unknown_fields_are_kept_if_they_may_be_skipped_and_refused_by_number_if_not()
     assert!(message.contains("byte 2") && message.contains("field 77"), "{message}");
 }
 
+/// RocksDB 11.8.1 wrote it after it had compacted range tombstones over many small tables.
+#[test]
+fn a_boundary_of_the_greatest_code_is_a_place_before_all_entries() {
+    let key = |code: u8| [&b"key"[..], &[code, 7, 0, 0, 0, 0, 0, 0]].concat();
+    let edit = |code| {
+        let file = FileMeta::new(9.into(), 100, &key(code), &key(code));
+        VersionEdit { new_files: vec![NewFile { level: 1, file }], ..VersionEdit::default() }
+    };
+    let found = VersionEdit::decode(&edit(0x1A).encode()).unwrap();
+    assert_eq!(found, edit(ValueType::FOR_SEEK.code()));
+    for unknown in [0x19, 0x1B, 0x7F] {
+        let error = VersionEdit::decode(&edit(unknown).encode()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{unknown}");
+    }
+}
+
 #[test]
 fn unknown_custom_fields_of_a_table_likewise() {
     let record = |tag: u8| [&file_record(edit::NEW_FILE_4)[..], &[tag, 2, 8, 9, 1]].concat();
