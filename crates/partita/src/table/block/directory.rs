@@ -343,7 +343,8 @@ mod tests {
             let key = |number: u16| [&b"ledger"[..], &number.to_be_bytes()].concat();
             let keys: Vec<Vec<u8>> = numbers.iter().map(|number| key(*number)).collect();
             let (contents, mut directory) = directory(&keys, 1);
-            prop_assert!(directory.trend.is_some() || jitter > 2 * step);
+            // Keys that grow less evenly may, or may not, lie near enough to a line.
+            prop_assert!(directory.trend.is_some() || jitter > step);
             let targets: Vec<_> = targets.into_iter().chain(numbers).map(key).collect();
             let leads = |directory: &Directory| -> Vec<_> {
                 targets.iter().map(|target| directory.lead(&contents, target)).collect()
