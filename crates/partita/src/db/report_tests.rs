@@ -113,7 +113,7 @@ fn r09_a_key_asked_for_several_times_has_one_answer() {
     let ask = |keys: &[&[u8]]| {
         let read = ReadOptions { fill_cache: false, ..ReadOptions::default() };
         let many = db.multi_get_with(&family, keys, &read, &mut ReadContext::default())?;
-        Ok::<_, crate::Error>(
+        Ok::<_, crate::error::Error>(
             many.into_iter().map(|it| it.map(|it| it.to_vec())).collect::<Vec<_>>(),
         )
     };
