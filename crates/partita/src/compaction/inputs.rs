@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::picker::Compaction;
-use super::tombstones::FileTombstones;
+use super::tombstones::InputTombstones;
 use crate::error::Result;
 use crate::iter::{
-    Bounds, InternalIterator, LevelIterator, MergingIterator, RangeTombstones, SortedRun,
+    Bounds, LevelIterator, MergingIterator, RangeTombstones, SortedRun, walk_of_kinds,
 };
 use crate::key::KeyOrder;
 use crate::table::{ReadContext, TableIter};
@@ -57,10 +57,7 @@ fn tombstones(
 ) -> Result<Option<Arc<RangeTombstones>>> {
     let ctx = &mut ReadContext::default();
     let table = tables.get(file, level, ctx)?;
-    if !table.has_range_tombstones() {
-        return Ok(None);
-    }
-    Ok(Some(Arc::clone(table.range_tombstones(ctx)?)))
+    Ok(table.range_tombstones_if_any(ctx)?.cloned())
 }
 
 /// A walk over one source.
@@ -69,57 +66,7 @@ pub(super) enum Input {
     Run(LevelIterator<InputRun>),
 }
 
-macro_rules! each {
-    ($source:expr, $inner:ident => $call:expr) => {
-        match $source {
-            Input::Table($inner) => $call,
-            Input::Run($inner) => $call,
-        }
-    };
-}
-
-impl InternalIterator for Input {
-    #[inline]
-    fn is_valid(&self) -> bool {
-        each!(self, inner => inner.is_valid())
-    }
-
-    fn seek_to_first(&mut self) -> Result<()> {
-        each!(self, inner => inner.seek_to_first())
-    }
-
-    fn seek_to_last(&mut self) -> Result<()> {
-        each!(self, inner => inner.seek_to_last())
-    }
-
-    fn seek(&mut self, target: &[u8]) -> Result<()> {
-        each!(self, inner => inner.seek(target))
-    }
-
-    fn seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
-        each!(self, inner => inner.seek_for_prev(target))
-    }
-
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        each!(self, inner => inner.next())
-    }
-
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        each!(self, inner => inner.prev())
-    }
-
-    #[inline]
-    fn key(&self) -> &[u8] {
-        each!(self, inner => inner.key())
-    }
-
-    #[inline]
-    fn value(&self) -> &[u8] {
-        each!(self, inner => inner.value())
-    }
-}
+walk_of_kinds!(Input { Table, Run });
 
 /// All entries of the input, in order.
 ///
@@ -158,7 +105,7 @@ fn meets(file: &TableFile, order: &KeyOrder, bounds: &Bounds) -> bool {
 pub(super) fn range_tombstones<'c>(
     compaction: &'c Compaction,
     tables: &TableCache,
-) -> Result<Vec<FileTombstones<'c>>> {
+) -> Result<Vec<InputTombstones<'c>>> {
     let mut found = Vec::new();
     for input in &compaction.inputs {
         for (at, file) in input.files.iter().enumerate() {
@@ -168,7 +115,7 @@ pub(super) fn range_tombstones<'c>(
             };
             let next = input.files.get(at + 1).filter(|_| input.level > 0);
             let next = next.map(|next| next.smallest_user_key());
-            found.push(FileTombstones { set, file, next });
+            found.push(InputTombstones { set, file, next });
         }
     }
     Ok(found)

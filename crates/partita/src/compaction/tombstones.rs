@@ -27,7 +27,7 @@ use crate::key::{InternalKey, KeyOrder, SeqNo};
 use crate::version::FileMeta;
 
 /// The range tombstones of one input file.
-pub(super) struct FileTombstones<'f> {
+pub(super) struct InputTombstones<'f> {
     pub(super) set: Arc<RangeTombstones>,
     pub(super) file: &'f FileMeta,
     /// The first user key of the next file of the level.
@@ -43,7 +43,7 @@ pub(super) struct InputCover {
 }
 
 impl InputCover {
-    pub(super) fn new(files: &[FileTombstones<'_>], order: &KeyOrder) -> Result<Self> {
+    pub(super) fn new(files: &[InputTombstones<'_>], order: &KeyOrder) -> Result<Self> {
         let sets = files.iter().map(|file| {
             let FileMeta { smallest, largest, .. } = file.file;
             TruncatedTombstones::in_file(Arc::clone(&file.set), smallest, largest)
@@ -86,7 +86,7 @@ impl InputCover {
 ///
 /// * `may_hide`: whether the range may have older entries outside of the input.
 pub(super) fn kept(
-    files: &[FileTombstones<'_>],
+    files: &[InputTombstones<'_>],
     order: &KeyOrder,
     stripes: &Stripes,
     may_hide: impl Fn(&[u8], &[u8]) -> bool,
@@ -124,7 +124,7 @@ pub(super) fn kept(
 
 /// The tombstones of a file within its bounds, as ranges of user keys.
 fn clipped<'f>(
-    of: &'f FileTombstones<'_>,
+    of: &'f InputTombstones<'_>,
     order: &'f KeyOrder,
 ) -> impl Iterator<Item = RangeTombstone> + use<'f> {
     let smallest = of.file.smallest_user_key();

@@ -124,14 +124,9 @@ impl<'k> FileCover<'k> {
         key: &'k LookupKey<'k>,
         ctx: &mut ReadContext,
     ) -> Result<Self> {
-        let tombstones = match table.has_range_tombstones() {
-            true => {
-                let set = table.range_tombstones(ctx)?;
-                Some(FileTombstones::new(set, &file.smallest, &file.largest)?)
-            }
-            false => None,
-        };
-        Ok(Self { tombstones, key })
+        let set = table.range_tombstones_if_any(ctx)?;
+        let in_file = |set: &'k Arc<_>| FileTombstones::new(set, &file.smallest, &file.largest);
+        Ok(Self { tombstones: set.map(in_file).transpose()?, key })
     }
 
     /// Whether a version in the file is hidden.

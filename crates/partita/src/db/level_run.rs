@@ -62,10 +62,7 @@ impl SortedRun for LevelRun {
     fn range_tombstones(&self, at: usize) -> Result<Option<Arc<RangeTombstones>>> {
         let mut ctx = self.scope.context();
         let table = self.family.tables.get(&self.files().files()[at], self.level, &mut ctx)?;
-        let set = match table.has_range_tombstones() {
-            true => Some(Arc::clone(table.range_tombstones(&mut ctx)?)),
-            false => None,
-        };
+        let set = table.range_tombstones_if_any(&mut ctx)?.cloned();
         self.scope.charge(&ctx);
         Ok(set)
     }

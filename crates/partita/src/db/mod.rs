@@ -26,7 +26,7 @@
 //! | `family.rs`, `read_view.rs` | what a column family has in memory |
 //! | `read.rs`, `read_options.rs`, `value.rs` | what reads are asked with, and what they give |
 //! | `get.rs`, `multi_get.rs`, `floor.rs` | lookups of keys, of many, and of those next to one |
-//! | `iterator.rs`, `source.rs`, `scope.rs`, `level_run.rs`, `file_iter.rs`, `tombstones.rs` | walks |
+//! | `iterator.rs`, `source.rs`, `scope.rs`, `level_run.rs`, `file_iter.rs` | walks |
 
 mod apply;
 mod archive;
@@ -110,7 +110,6 @@ mod tests;
 mod tick;
 #[cfg(test)]
 mod time_tests;
-mod tombstones;
 mod value;
 mod write;
 #[cfg(test)]

@@ -7,11 +7,10 @@ use super::file_iter::FileIter;
 use super::level_run::LevelRun;
 use super::read::ReadPoint;
 use super::scope::Scope;
-use super::tombstones::tombstones_of;
 use crate::error::Result;
 use crate::iter::{
-    Bounds, Cover, InternalIterator, LevelIterator, MergingIterator, TruncatedTombstones,
-    UncoveredIterator, VisibleIterator, VisibleOptions,
+    Bounds, Cover, LevelIterator, MergingIterator, TruncatedTombstones, UncoveredIterator,
+    VisibleIterator, VisibleOptions, walk_of_kinds,
 };
 use crate::key::{KeyOrder, PrefixExtractor, SeqNo};
 use crate::memtable::MemTableIter;
@@ -25,58 +24,7 @@ pub(super) enum Source {
     Level(LevelIterator<LevelRun>),
 }
 
-macro_rules! each {
-    ($source:expr, $inner:ident => $call:expr) => {
-        match $source {
-            Source::MemTable($inner) => $call,
-            Source::Table($inner) => $call,
-            Source::Level($inner) => $call,
-        }
-    };
-}
-
-impl InternalIterator for Source {
-    #[inline]
-    fn is_valid(&self) -> bool {
-        each!(self, inner => inner.is_valid())
-    }
-
-    fn seek_to_first(&mut self) -> Result<()> {
-        each!(self, inner => inner.seek_to_first())
-    }
-
-    fn seek_to_last(&mut self) -> Result<()> {
-        each!(self, inner => inner.seek_to_last())
-    }
-
-    fn seek(&mut self, target: &[u8]) -> Result<()> {
-        each!(self, inner => inner.seek(target))
-    }
-
-    fn seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
-        each!(self, inner => inner.seek_for_prev(target))
-    }
-
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        each!(self, inner => inner.next())
-    }
-
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        each!(self, inner => inner.prev())
-    }
-
-    #[inline]
-    fn key(&self) -> &[u8] {
-        each!(self, inner => inner.key())
-    }
-
-    #[inline]
-    fn value(&self) -> &[u8] {
-        each!(self, inner => inner.value())
-    }
-}
+walk_of_kinds!(Source { MemTable, Table, Level });
 
 /// All entries of a view that no range tombstone hides.
 type ViewIterator = UncoveredIterator<Source, LevelRun>;
@@ -213,7 +161,9 @@ impl<'s> Gather<'s> {
         }
         let mut ctx = self.scope.context();
         let table = family.tables.get(file, 0, &mut ctx)?;
-        if let Some(tombstones) = tombstones_of(file, &table, &mut ctx)? {
+        if let Some(set) = table.range_tombstones_if_any(&mut ctx)? {
+            let (smallest, largest) = (&file.smallest, &file.largest);
+            let tombstones = TruncatedTombstones::in_file(Arc::clone(set), smallest, largest)?;
             self.cover.add(self.sources.len(), tombstones);
         }
         self.scope.charge(&ctx);

@@ -12,6 +12,7 @@
 
 mod bounds;
 mod cover;
+mod kinds;
 mod merging;
 mod range_tombstones;
 mod run;
@@ -21,6 +22,7 @@ mod visible;
 
 pub use bounds::Bounds;
 pub use cover::Cover;
+pub(crate) use kinds::walk_of_kinds;
 pub use merging::MergingIterator;
 pub use range_tombstones::{RangeTombstone, RangeTombstones};
 pub use run::{LevelIterator, SortedRun};

@@ -425,6 +425,15 @@ impl TableReader {
         self.range_tombstones.get_or_load(read).map(|(tombstones, _)| tombstones)
     }
 
+    /// The same for who has nothing to do where there are none.
+    #[inline]
+    pub(crate) fn range_tombstones_if_any(
+        &self,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<&Arc<RangeTombstones>>> {
+        if self.has_range_tombstones { self.range_tombstones(ctx).map(Some) } else { Ok(None) }
+    }
+
     /// The offset in the file at which an entry of `user_key` would be, to about one data block.
     ///
     /// Offsets ascend with keys; behind the last key it is where the data blocks end.
