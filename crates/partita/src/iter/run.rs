@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{Bounds, InternalIterator, RangeTombstones};
 use crate::error::Result;
-use crate::key::{KeyOrder, PACKED_LEN};
+use crate::key::{KeyOrder, user_key};
 
 /// Files whose key ranges follow one another without overlap, as a level has them.
 ///
@@ -163,10 +163,6 @@ impl<R: SortedRun> LevelIterator<R> {
             .and_then(|()| if is_forward { self.skip_forward() } else { self.skip_backward() });
         self.or_nowhere(moved)
     }
-}
-
-pub(super) fn user_key(encoded: &[u8]) -> &[u8] {
-    &encoded[..encoded.len().saturating_sub(PACKED_LEN)]
 }
 
 impl<R: SortedRun> InternalIterator for LevelIterator<R> {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::{Bounds, InternalIterator};
 use crate::error::{Error, ErrorKind, Result};
-use crate::key::{InternalKey, KeyOrder, PACKED_LEN, PrefixExtractor, SeqNo, ValueType};
+use crate::key::{InternalKey, KeyOrder, PrefixExtractor, SeqNo, ValueType, user_key};
 use crate::merge::{MergeOperator, Verdict, VersionWalk, full_merge, plain_value};
 
 /// Entries of one user key that are passed by steps before a seek is tried: a seek costs about so many.
@@ -513,11 +513,6 @@ fn has_prefix(
         (Some(extractor), Some(prefix)) => extractor.prefix(user_key) == Some(prefix),
         _ => true,
     }
-}
-
-#[inline]
-fn user_key(encoded: &[u8]) -> &[u8] {
-    &encoded[..encoded.len().saturating_sub(PACKED_LEN)]
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 use super::FileNumber;
 use super::edit::UnknownField;
 use crate::error::Result;
-use crate::key::{InternalKey, PACKED_LEN, SeqNo};
+use crate::key::{InternalKey, SeqNo, user_key};
 use crate::table::TableProperties;
 
 /// What the manifest says about a table.
@@ -138,9 +138,4 @@ impl FileMeta {
         InternalKey::decode(&self.largest)?;
         Ok(())
     }
-}
-
-#[inline]
-fn user_key(encoded: &[u8]) -> &[u8] {
-    encoded.split_last_chunk::<PACKED_LEN>().map_or(&[], |(user_key, _)| user_key)
 }

@@ -10,7 +10,7 @@ use super::sink::{BlockSink, Treatment};
 use super::{TableContext, TableSummary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::WritableFile;
-use crate::key::{Excerpt, InternalKey, KeyOrder, PACKED_LEN, SeqNo, ValueType};
+use crate::key::{Excerpt, InternalKey, KeyOrder, SeqNo, ValueType, user_key};
 use crate::options::{DataBlockIndex, IndexType, TableOptions};
 use crate::table::{
     BLOCK_TRAILER_LEN, BlockChecksum, BlockHandle, Footer, TableProperties, metaindex,
@@ -450,9 +450,4 @@ fn require_equal_bytes(options: &TableOptions, order: &KeyOrder) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-#[inline]
-fn user_key(internal_key: &[u8]) -> &[u8] {
-    &internal_key[..internal_key.len() - PACKED_LEN]
 }

@@ -25,7 +25,7 @@ use hash::HashIndexMeta;
 
 use super::block::{BlockBuilder, BlockFormat, BlockLimits};
 use crate::error::Result;
-use crate::key::{KeyOrder, PACKED_LEN, SeqNo, ValueType, pack};
+use crate::key::{KeyOrder, PACKED_LEN, SeqNo, ValueType, pack, user_key};
 use crate::options::{IndexShortening, IndexType, TableOptions};
 use crate::table::BlockHandle;
 
@@ -300,8 +300,4 @@ pub(super) fn index_block_format(options: &TableOptions) -> BlockFormat {
         self_delimiting: options.delta_encodes_index_values(),
         ..BlockFormat::plain(options.index_block_restart_interval)
     }
-}
-
-fn user_key(internal_key: &[u8]) -> &[u8] {
-    &internal_key[..internal_key.len() - PACKED_LEN]
 }
