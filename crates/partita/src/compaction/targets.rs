@@ -1,9 +1,6 @@
 use crate::options::ColumnFamilyOptions;
 use crate::version::Version;
 
-/// Output files that a compaction should have at most, where the options do not say.
-const COMPACTION_FILES: u64 = 25;
-
 /// The shape that levelled compaction strives for.
 #[derive(Clone, Debug)]
 pub(crate) struct LeveledShape {
@@ -28,10 +25,6 @@ pub(crate) struct LeveledShape {
 impl LeveledShape {
     pub(crate) fn new(options: &ColumnFamilyOptions) -> Self {
         let file_bytes = options.target_file_size_base;
-        let compaction_bytes = match options.max_compaction_bytes {
-            0 => file_bytes.saturating_mul(COMPACTION_FILES),
-            bytes => bytes,
-        };
         Self {
             level0_files: at_least_one(options.level0_file_num_compaction_trigger),
             base_bytes: options.max_bytes_for_level_base,
@@ -41,7 +34,7 @@ impl LeveledShape {
             level_count: at_least_one(options.num_levels),
             file_bytes,
             file_multiplier: at_least_one(options.target_file_size_multiplier) as u64,
-            compaction_bytes,
+            compaction_bytes: options.compaction_bytes_max(),
         }
     }
 

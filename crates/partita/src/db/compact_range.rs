@@ -235,11 +235,7 @@ impl Range<'_> {
 
     /// As many of the first files as one compaction should have: what is merged stands twice on the disk until it is done.
     fn few<'f>(&self, files: &[&'f Arc<TableFile>]) -> Vec<&'f Arc<TableFile>> {
-        let options = self.family.options();
-        let bytes_max = match options.max_compaction_bytes {
-            0 => options.target_file_size_base.saturating_mul(25),
-            bytes => bytes,
-        };
+        let bytes_max = self.family.options().compaction_bytes_max();
         let mut bytes = 0u64;
         let fits = |file: &&&Arc<TableFile>| {
             let is_first = bytes == 0;

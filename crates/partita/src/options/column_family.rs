@@ -230,6 +230,14 @@ impl ColumnFamilyOptions {
         usize::try_from(self.num_levels).unwrap_or(least).max(least)
     }
 
+    /// Most bytes of one compaction: `max_compaction_bytes`, or else those of 25 tables.
+    pub(crate) fn compaction_bytes_max(&self) -> u64 {
+        match self.max_compaction_bytes {
+            0 => self.target_file_size_base.saturating_mul(25),
+            bytes => bytes,
+        }
+    }
+
     /// How a table is written that goes to `level`.
     ///
     /// * `base_level`: the first level below level 0 that has data; 1 unless sizes of levels are dynamic.
