@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use super::picker::Compaction;
 use crate::key::KeyOrder;
-use crate::version::{Level, Version};
+use crate::version::Version;
 
-/// What lies under a compaction's output, asked with ascending user keys.
+/// Where older entries than those of a compaction's input may stand outside of it, asked with ascending user keys.
 pub(super) struct Below<'c> {
     order: &'c KeyOrder,
     version: &'c Version,
@@ -12,10 +12,6 @@ pub(super) struct Below<'c> {
     what: Older,
     /// Of each level below the output, the first file that does not end before the last key asked for.
     at: Vec<usize>,
-    /// The file of the level right below that the output has come to, and the bytes of those it has gone over since it was
-    /// begun.
-    grandparent: usize,
-    overlapped_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +37,6 @@ impl<'c> Below<'c> {
             output_level: compaction.output_level,
             what,
             at: vec![0; version.levels().len()],
-            grandparent: 0,
-            overlapped_bytes: 0,
         }
     }
 
@@ -83,27 +77,5 @@ impl<'c> Below<'c> {
             Older::Anywhere => true,
             Older::Below => self.version.overlaps_below(self.output_level, Some(start), Some(end)),
         }
-    }
-
-    /// Goes on to `user_key` in the level right below the output. Returns whether a border between files was passed, and
-    /// the bytes of the files passed since the last [`Below::begin_output`].
-    pub(super) fn advance_grandparents(&mut self, user_key: &[u8]) -> (bool, u64) {
-        let before = self.grandparent;
-        while let Some(file) = self.grandparents().get(self.grandparent)
-            && self.order.compare(file.largest_user_key(), user_key).is_lt()
-        {
-            self.overlapped_bytes = self.overlapped_bytes.saturating_add(file.file_bytes);
-            self.grandparent += 1;
-        }
-        (self.grandparent != before, self.overlapped_bytes)
-    }
-
-    pub(super) fn begin_output(&mut self) {
-        self.overlapped_bytes = 0;
-    }
-
-    fn grandparents(&self) -> &'c [Arc<crate::version::TableFile>] {
-        let level = self.version.levels().get(self.output_level + 1);
-        level.filter(|_| self.output_level > 0).map_or(&[], |level: &Arc<Level>| level.files())
     }
 }

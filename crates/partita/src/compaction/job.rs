@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use super::below::Below;
 use super::inputs;
-use super::outputs::{NewTable, Outputs};
+use super::new_table::{NewTable, Origin};
+use super::outputs::Outputs;
 use super::picker::Compaction;
 use super::stripes::Stripes;
 use super::survivors::{Fates, Rules, Surroundings, Survivors};
@@ -27,13 +28,6 @@ use crate::version::{Family, TableCache, VersionSet};
 
 /// Entries between two looks at whether the work is still wanted.
 const ENTRIES_BETWEEN_LOOKS: u32 = 1024;
-
-/// Who writes tables, and when.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'o> {
-    pub(crate) session: &'o str,
-    pub(crate) unix_seconds: u64,
-}
 
 /// What a compaction needs from its database.
 pub(crate) struct Job<'j> {
@@ -100,9 +94,7 @@ impl Job<'_> {
         });
         let ends = (range.from.as_deref(), range.to.as_deref());
         let mut outputs = Outputs::new(self, &kept, ends, bottommost);
-        // Grandparents are asked beside the judge, which has the other.
-        let mut grandparents = Below::new(self.compaction);
-        let mut emit = |key: &[u8], value: &[u8]| outputs.add(key, value, &mut grandparents);
+        let mut emit = |key: &[u8], value: &[u8]| outputs.add(key, value);
 
         let mut entries = inputs::merged(self.compaction, self.tables, order, &bounds)?;
         match &range.from {

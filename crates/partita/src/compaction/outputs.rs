@@ -6,26 +6,19 @@
 //! tombstones   [a..............h)               cut at the first key of the next table: [a..d) [d..h)
 //! ```
 
-use super::below::Below;
+use super::grandparents::Grandparents;
 use super::job::Job;
+use super::new_table::NewTable;
 use crate::cache::{Reservation, Role};
 use crate::error::Result;
 use crate::filter::FilterLevel;
 use crate::iter::RangeTombstone;
 use crate::key::{KeyOrder, SeqNo};
-use crate::table::{TableBuilder, TableContext};
-use crate::version::{FileMeta, FileName, PendingOutput, TableCounts, unique_id};
+use crate::table::TableBuilder;
+use crate::version::{FileName, PendingOutput};
 
 /// Entries between two looks at how much memory the open table takes.
 const ENTRIES_BETWEEN_LOOKS: u32 = 4096;
-
-/// A table that no version names yet.
-#[derive(Debug)]
-pub(crate) struct NewTable {
-    pub(crate) file: FileMeta,
-    /// Keeps it from those who look for files that nobody needs.
-    _pending: PendingOutput,
-}
 
 /// Writes tables. What was written is removed if this is dropped before [`Outputs::finish`].
 pub(super) struct Outputs<'j> {
@@ -39,6 +32,7 @@ pub(super) struct Outputs<'j> {
     end: Option<&'j [u8]>,
     open: Option<(PendingOutput, TableBuilder)>,
     written: Vec<NewTable>,
+    grandparents: Grandparents<'j>,
     bottommost: bool,
     last_user_key: Vec<u8>,
     /// What the open table takes, as of the last look.
@@ -61,6 +55,7 @@ impl<'j> Outputs<'j> {
             end: range.1,
             open: None,
             written: Vec::new(),
+            grandparents: Grandparents::new(job.compaction),
             bottommost,
             last_user_key: Vec::new(),
             charge: job.tables.cache().reserve(Role::Building, 0),
@@ -69,14 +64,14 @@ impl<'j> Outputs<'j> {
     }
 
     /// Writes an entry; ends the open table before it, if it is time.
-    pub(super) fn add(&mut self, key: &[u8], value: &[u8], below: &mut Below<'_>) -> Result<()> {
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let user_key = crate::key::user_key(key);
-        if self.open.is_some() && self.is_full(user_key, below) {
+        if self.open.is_some() && self.is_full(user_key) {
             self.end_table(Some(user_key))?;
             self.lower = Some(user_key.to_vec());
         }
         if self.open.is_none() {
-            below.begin_output();
+            self.grandparents.begin_output();
             self.open = Some(self.begin_table()?);
         }
         let Some((_, builder)) = &mut self.open else { return Ok(()) };
@@ -106,9 +101,9 @@ impl<'j> Outputs<'j> {
         Ok(std::mem::take(&mut self.written))
     }
 
-    fn is_full(&self, user_key: &[u8], below: &mut Below<'_>) -> bool {
+    fn is_full(&mut self, user_key: &[u8]) -> bool {
         let Some((_, builder)) = &self.open else { return false };
-        let (passed_border, overlapped) = below.advance_grandparents(user_key);
+        let (passed_border, overlapped) = self.grandparents.advance(user_key);
         let compaction = self.job.compaction;
         let bytes = builder.file_size_estimate();
         let target = compaction.output_file_bytes;
@@ -127,18 +122,14 @@ impl<'j> Outputs<'j> {
         let table_options =
             options.table_options(FilterLevel::Level(level), self.job.base_level, self.bottommost);
         let pending = versions.new_output();
-        let context = TableContext {
-            level: FilterLevel::Level(level),
-            column_family_id: u64::from(family.id()),
-            column_family_name: family.name().to_owned(),
-            db_id: versions.db_id().unwrap_or_default().to_owned(),
-            db_session_id: origin.session.to_owned(),
-            file_number: pending.number().get(),
-            creation_time: self.oldest_ancestor_time(),
-            file_creation_time: origin.unix_seconds,
-            merge_operator_name: self.job.merge_operator.map(|operator| operator.name().to_owned()),
-            ..TableContext::default()
-        };
+        let context = origin.context(
+            versions,
+            family,
+            self.job.merge_operator,
+            FilterLevel::Level(level),
+            &pending,
+            self.oldest_ancestor_time(),
+        );
         let path = FileName::Table(pending.number()).in_dir(versions.dir());
         let file = fs.create_new(&path)?;
         let builder = TableBuilder::new(file, table_options, self.order.clone(), context);
@@ -191,22 +182,17 @@ impl<'j> Outputs<'j> {
                 return Err(error);
             }
         };
-        let (Some(smallest), Some(largest)) = (&summary.smallest, &summary.largest) else {
-            let _ = self.job.fs.remove(&path);
-            return Ok(());
-        };
-        let file = FileMeta {
-            smallest_seqno: summary.smallest_seqno,
-            largest_seqno: summary.largest_seqno,
-            epoch: self.job.compaction.files().map(|(_, file)| file.epoch).min().unwrap_or(0),
-            oldest_ancestor_time: self.oldest_ancestor_time(),
-            creation_time: self.job.origin.unix_seconds,
-            unique_id: unique_id::of_table(&summary.properties),
-            counts: TableCounts::of_table(&summary.properties),
-            ..FileMeta::new(pending.number(), summary.file_size, smallest, largest)
-        };
         self.charge.resize(0);
-        self.written.push(NewTable { file, _pending: pending });
+        let compaction = self.job.compaction;
+        let epoch = || compaction.files().map(|(_, file)| file.epoch).min().unwrap_or(0);
+        let age = self.oldest_ancestor_time();
+        match NewTable::new(pending, &summary, &self.job.origin, epoch, age) {
+            Some(table) => self.written.push(table),
+            None => {
+                let _ = self.job.fs.remove(&path);
+                return Ok(());
+            }
+        }
         match self.written.last().filter(|_| self.job.options.paranoid_file_checks) {
             Some(table) => self.job.tables.verify(&table.file),
             None => Ok(()),

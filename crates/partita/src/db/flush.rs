@@ -19,10 +19,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::family::FamilyState;
-use super::level0::{Origin, Output, write_level0};
+use super::level0::write_level0;
 use super::stats::LevelCounters;
 use super::writer::Flushing;
 use super::{BackgroundWork, ColumnFamily, Db, DbInner};
+use crate::compaction::NewTable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::Priority;
 use crate::memtable::MemTable;
@@ -98,11 +99,11 @@ impl FlushSet {
     /// * `log_of`: from which log on a family needs them; `all_log`: from which on they are needed by anybody.
     pub(super) fn edits(
         &self,
-        outputs: &[Option<Output>],
+        outputs: &[Option<NewTable>],
         log_of: impl Fn(&ColumnFamily, &[Arc<MemTable>]) -> FileNumber,
         all_log: FileNumber,
     ) -> Vec<VersionEdit> {
-        let edit = |((family, memtables), output): (&(ColumnFamily, Vec<_>), &Option<Output>)| {
+        let edit = |((family, memtables), output): (&(ColumnFamily, Vec<_>), &Option<NewTable>)| {
             let file = output.iter().map(|output| NewFile { level: 0, file: output.file.clone() });
             VersionEdit {
                 family: family.id(),
@@ -271,12 +272,9 @@ impl DbInner {
     }
 
     /// A table for each family of the set, in its order; `None` where nothing is left.
-    pub(super) fn write_tables(&self, set: &FlushSet) -> Result<Vec<Option<Output>>> {
+    pub(super) fn write_tables(&self, set: &FlushSet) -> Result<Vec<Option<NewTable>>> {
         let writer = self.writing()?;
-        let origin = Origin {
-            session: &writer.session,
-            unix_seconds: writer.clock.unix_micros() / 1_000_000,
-        };
+        let origin = self.origin(writer);
         let write = |(family, memtables): &(ColumnFamily, Vec<Arc<MemTable>>)| {
             if memtables.is_empty() {
                 return Ok(None);

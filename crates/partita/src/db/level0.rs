@@ -7,27 +7,20 @@ use super::DbInner;
 use super::family::FamilyState;
 use super::progress::FlushProgress;
 use super::snapshot::SnapshotList;
+use super::writer::Writer;
 use crate::cache::{Reservation, Role};
-use crate::compaction::{Fates, Rules, Stripes, Surroundings, Survivors};
+use crate::compaction::{Fates, NewTable, Origin, Rules, Stripes, Surroundings, Survivors};
 use crate::error::{Error, Result};
 use crate::filter::FilterLevel;
 use crate::io::FileSystem;
 use crate::iter::{InternalIterator, MergingIterator, RangeTombstones};
 use crate::key::{InternalKey, SeqNo};
 use crate::memtable::MemTable;
-use crate::merge::MergeOperator;
-use crate::table::{TableBuilder, TableContext, TableSummary};
-use crate::version::{FileMeta, FileName, PendingOutput, TableCounts, VersionSet, unique_id};
+use crate::table::{TableBuilder, TableSummary};
+use crate::version::{FileName, PendingOutput, VersionSet};
 
 /// Entries after which the progress of a flush is told.
 const PROGRESS_ENTRIES: u64 = 1024;
-
-/// A table that no version names yet.
-pub(super) struct Output {
-    pub(super) file: FileMeta,
-    /// Keeps it from those who look for files that nobody needs.
-    _pending: PendingOutput,
-}
 
 /// Where tables are written.
 #[derive(Clone, Copy)]
@@ -48,12 +41,11 @@ impl DbInner {
             counts_entries: self.options.flush_verify_memtable_count,
         }
     }
-}
 
-/// Who writes a table, and when.
-pub(super) struct Origin<'o> {
-    pub(super) session: &'o str,
-    pub(super) unix_seconds: u64,
+    /// Who writes tables of this database now.
+    pub(super) fn origin<'w>(&self, writer: &'w Writer) -> Origin<'w> {
+        Origin { session: &writer.session, unix_seconds: self.builder.clock.unix_seconds() }
+    }
 }
 
 /// Writes what memtables hold, newest first, into a table.
@@ -64,7 +56,7 @@ pub(super) fn write_level0(
     family: &FamilyState,
     memtables: &[Arc<MemTable>],
     origin: &Origin<'_>,
-) -> Result<Option<Output>> {
+) -> Result<Option<NewTable>> {
     let pending = place.versions.new_output();
     let path = FileName::Table(pending.number()).in_dir(place.versions.dir());
     let written = write_table(place, family, memtables, origin, &pending);
@@ -76,29 +68,20 @@ pub(super) fn write_level0(
             return other.map(|_| None);
         }
     };
-    let (Some(smallest), Some(largest)) = (&summary.smallest, &summary.largest) else {
+    let epoch = || family.family.new_epoch();
+    let Some(table) = NewTable::new(pending, &summary, origin, epoch, origin.unix_seconds) else {
         let _ = place.fs.remove(&path);
         return Ok(None);
     };
     // The table's name must be durable before the manifest tells it.
     place.fs.sync_dir(place.versions.dir())?;
-    let file = FileMeta {
-        smallest_seqno: summary.smallest_seqno,
-        largest_seqno: summary.largest_seqno,
-        epoch: family.family.new_epoch(),
-        oldest_ancestor_time: origin.unix_seconds,
-        creation_time: origin.unix_seconds,
-        unique_id: unique_id::of_table(&summary.properties),
-        counts: TableCounts::of_table(&summary.properties),
-        ..FileMeta::new(pending.number(), summary.file_size, smallest, largest)
-    };
     if family.options.paranoid_file_checks
-        && let Err(damage) = family.tables.verify(&file)
+        && let Err(damage) = family.tables.verify(&table.file)
     {
         let _ = place.fs.remove(&path);
         return Err(damage);
     }
-    Ok(Some(Output { file, _pending: pending }))
+    Ok(Some(table))
 }
 
 fn write_table(
@@ -111,7 +94,15 @@ fn write_table(
     let order = family.family.key_order();
     let path = FileName::Table(pending.number()).in_dir(place.versions.dir());
     let options = family.options.table_options(FilterLevel::Flush, 1, false);
-    let context = context(place, family, origin, pending.number().get());
+    let operator = family.merge_operator.as_deref();
+    let context = origin.context(
+        place.versions,
+        &family.family,
+        operator,
+        FilterLevel::Flush,
+        pending,
+        origin.unix_seconds,
+    );
     let mut builder =
         TableBuilder::new(place.fs.create_new(&path)?, options, order.clone(), context)?;
     // Snapshots that are taken from now on see all that the memtables hold.
@@ -121,7 +112,7 @@ fn write_table(
         order,
         stripes: &stripes,
         bottommost: false,
-        merge_operator: family.merge_operator.as_deref(),
+        merge_operator: operator,
         filter: None,
         level: 0,
     });
@@ -211,29 +202,6 @@ impl Surroundings for Around<'_> {
 
     fn older_outside(&mut self, _user_key: &[u8]) -> bool {
         true
-    }
-}
-
-fn context(
-    place: TablePlace<'_>,
-    family: &FamilyState,
-    origin: &Origin<'_>,
-    number: u64,
-) -> TableContext {
-    TableContext {
-        level: FilterLevel::Flush,
-        column_family_id: u64::from(family.family.id()),
-        column_family_name: family.family.name().to_owned(),
-        db_id: place.versions.db_id().unwrap_or_default().to_owned(),
-        db_session_id: origin.session.to_owned(),
-        file_number: number,
-        creation_time: origin.unix_seconds,
-        file_creation_time: origin.unix_seconds,
-        merge_operator_name: family
-            .merge_operator
-            .as_ref()
-            .map(|operator: &Arc<dyn MergeOperator>| operator.name().to_owned()),
-        ..TableContext::default()
     }
 }
 

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::identity::new_db_id;
-use super::level0::{Origin, Output, TablePlace, write_level0};
+use super::level0::{TablePlace, write_level0};
 use super::memtables::new_memtable;
 use super::read_view::ReadView;
 use super::{ColumnFamily, DbBuilder, DbInner};
 use crate::cache::Cache;
+use crate::compaction::{NewTable, Origin};
 use crate::error::{Error, Result};
 use crate::io::{Clock, FileSystem};
 use crate::memtable::MemTable;
@@ -23,7 +24,7 @@ pub(super) struct SpilledTables {
     clock: Arc<dyn Clock>,
     dir: PathBuf,
     /// Of each family, oldest first. Nothing may be left of a memtable.
-    outputs: BTreeMap<u32, Vec<Output>>,
+    outputs: BTreeMap<u32, Vec<NewTable>>,
 }
 
 impl SpilledTables {
@@ -69,7 +70,7 @@ impl SpilledTables {
         memtable: &Arc<MemTable>,
         session: &str,
     ) -> Result<()> {
-        let origin = Origin { session, unix_seconds: self.clock.unix_micros() / 1_000_000 };
+        let origin = Origin { session, unix_seconds: self.clock.unix_seconds() };
         let output = write_level0(place, &family.0, &[Arc::clone(memtable)], &origin)?;
         self.outputs.entry(family.id()).or_default().extend(output);
         Ok(())
