@@ -71,12 +71,8 @@ impl Archive {
         let path = FileName::Log(number).in_dir(&self.dir);
         let written = fs.modified_unix_seconds(&path);
         // Where there are no times, it was written when it is seen first.
-        let written_unix_seconds = written.unwrap_or_else(|_| self.now());
+        let written_unix_seconds = written.unwrap_or_else(|_| self.clock.unix_seconds());
         Ok(Kept { number, bytes: fs.file_len(&path)?, written_unix_seconds })
-    }
-
-    fn now(&self) -> u64 {
-        self.clock.unix_micros() / 1_000_000
     }
 
     /// Moves a log here. One without records is of no use to anybody.
@@ -96,7 +92,7 @@ impl Archive {
     pub(super) fn purge(&self, fs: &dyn FileSystem) {
         let oldest = match self.ttl_seconds {
             0 => 0,
-            ttl => self.now().saturating_sub(ttl),
+            ttl => self.clock.unix_seconds().saturating_sub(ttl),
         };
         let mut kept = lock(&self.kept);
         let mut bytes: u64 = kept.iter().map(|log| log.bytes).sum();

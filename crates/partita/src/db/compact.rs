@@ -21,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::stats::LevelCounters;
 use super::{BackgroundWork, ColumnFamily, DbInner};
 use crate::compaction::{
-    Compaction, Fates, Job, KeyRange, Moment, NewTable, Origin, Product, Stripes, split,
+    Compaction, Fates, Job, KeyRange, Moment, NewTable, Product, Stripes, split,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{self, Priority, run_together};
@@ -64,9 +64,7 @@ impl Compactions {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
-}
 
-impl Compactions {
     /// Compactions that run now, those by hand among them.
     pub(super) fn running(&self) -> usize {
         self.state().running
@@ -153,8 +151,8 @@ impl DbInner {
     }
 
     fn moment(&self) -> Moment {
-        let oldest_snapshot = self.snapshots.seqnos().first().copied();
-        Moment { unix_seconds: self.unix_seconds(), oldest_snapshot }
+        let unix_seconds = self.builder.clock.unix_seconds();
+        Moment { unix_seconds, oldest_snapshot: self.snapshots.oldest() }
     }
 
     /// Has compactions scheduled when a snapshot is released that held some off.
@@ -230,30 +228,34 @@ impl DbInner {
             .map(|(level, file)| DeletedFile { level: level as u32, number: file.number })
             .collect();
         let level = compaction.output_level as u32;
-        let product = match compaction.is_drop() || compaction.is_trivial_move() {
-            true => Product::default(),
-            false => {
-                let merged = self.merge(family, &compaction);
-                merged.inspect_err(|_| self.note_leftovers())?
-            }
-        };
-        let new_files = if compaction.is_trivial_move() {
-            let files = compaction.files();
-            files.map(|(_, file)| NewFile { level, file: (***file).clone() }).collect()
+        let done = if compaction.is_drop() {
+            Done::Dropped
+        } else if compaction.is_trivial_move() {
+            Done::Moved
         } else {
-            let tables = product.tables.iter();
-            tables.map(|table| NewFile { level, file: table.file.clone() }).collect()
+            let merged = self.merge(family, &compaction);
+            Done::Merged(merged.inspect_err(|_| self.note_leftovers())?)
+        };
+        let new_files = match &done {
+            Done::Dropped => Vec::new(),
+            Done::Moved => {
+                let files = compaction.files();
+                files.map(|(_, file)| NewFile { level, file: (***file).clone() }).collect()
+            }
+            Done::Merged(product) => {
+                let tables = product.tables.iter();
+                tables.map(|table| NewFile { level, file: table.file.clone() }).collect()
+            }
         };
         let edit =
             VersionEdit { family: family.id(), deleted_files, new_files, ..VersionEdit::default() };
         self.apply_edits(vec![edit])?;
-        self.hand_over(family, &compaction, &product.tables);
+        if let Done::Merged(product) = &done {
+            self.hand_over(family, &compaction, &product.tables);
+        }
         let micros = (writer.clock.monotonic_nanos() - begun) / 1000;
-        family
-            .0
-            .counters
-            .add_to_level(compaction.output_level, &counted(&compaction, &product, micros));
-        drop(product);
+        family.0.counters.add_to_level(compaction.output_level, &done.counted(&compaction, micros));
+        drop(done);
         self.install_version(family)?;
         // The files' reservations end once the current version is without them.
         drop(compaction);
@@ -326,7 +328,7 @@ impl DbInner {
             merge_operator: state.merge_operator.as_deref(),
             filter: state.compaction_filter.as_deref(),
             stripes,
-            origin: Origin { session: &writer.session, unix_seconds: self.unix_seconds() },
+            origin: self.origin(writer),
             base_level: i32::try_from(base_level).unwrap_or(i32::MAX),
             is_cancelled: &is_cancelled,
         };
@@ -405,10 +407,6 @@ impl DbInner {
         state.by_hand == 0 && state.jobs > 0
     }
 
-    pub(super) fn unix_seconds(&self) -> u64 {
-        self.writer.as_ref().map_or(0, |writer| writer.clock.unix_micros() / 1_000_000)
-    }
-
     /// Waits until a compaction has ended, if one runs; `false` if none does.
     pub(super) fn wait_for_a_compaction(&self) -> Result<bool> {
         let writer = self.writing()?;
@@ -463,31 +461,38 @@ impl Drop for JobEnd<'_> {
     }
 }
 
-/// What a compaction came to.
-fn counted(compaction: &Compaction, product: &Product, micros: u64) -> LevelCounters {
-    let input = |from_above: bool| -> u64 {
-        let files = compaction.files();
-        let files = files.filter(|(level, _)| (*level < compaction.output_level) == from_above);
-        files.map(|(_, file)| file.file_bytes).sum()
-    };
-    if compaction.is_drop() || compaction.is_trivial_move() {
-        let moves = u64::from(!compaction.is_drop());
-        return LevelCounters {
-            moves,
-            bytes_moved: compaction.input_bytes() * moves,
-            micros,
-            ..LevelCounters::default()
+/// What was done with the files of a compaction.
+enum Done {
+    Dropped,
+    Moved,
+    Merged(Product),
+}
+
+impl Done {
+    /// What it came to.
+    fn counted(&self, compaction: &Compaction, micros: u64) -> LevelCounters {
+        let none = LevelCounters { micros, ..LevelCounters::default() };
+        let product = match self {
+            Self::Dropped => return none,
+            Self::Moved => {
+                return LevelCounters { moves: 1, bytes_moved: compaction.input_bytes(), ..none };
+            }
+            Self::Merged(product) => product,
         };
-    }
-    LevelCounters {
-        compactions: 1,
-        bytes_read_above: input(true),
-        bytes_read: input(false),
-        bytes_written: product.tables.iter().map(|table| table.file.file_bytes).sum(),
-        entries_read: product.fates.offered,
-        entries_dropped: product.fates.offered.saturating_sub(product.fates.written),
-        micros,
-        ..LevelCounters::default()
+        let input = |from_above: bool| -> u64 {
+            let files = compaction.files();
+            let files = files.filter(|(level, _)| (*level < compaction.output_level) == from_above);
+            files.map(|(_, file)| file.file_bytes).sum()
+        };
+        LevelCounters {
+            compactions: 1,
+            bytes_read_above: input(true),
+            bytes_read: input(false),
+            bytes_written: product.tables.iter().map(|table| table.file.file_bytes).sum(),
+            entries_read: product.fates.offered,
+            entries_dropped: product.fates.offered.saturating_sub(product.fates.written),
+            ..none
+        }
     }
 }
 

@@ -358,7 +358,7 @@ impl Db {
     /// # Ok::<(), partita::Error>(())
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        let unix_seconds = self.inner().builder.clock.unix_micros() / 1_000_000;
+        let unix_seconds = self.inner().builder.clock.unix_seconds();
         self.inner().snapshots.take(unix_seconds, || self.visible_seqno())
     }
 

@@ -116,6 +116,11 @@ impl SnapshotList {
         }
     }
 
+    /// What the oldest one sees.
+    pub(super) fn oldest(&self) -> Option<SeqNo> {
+        lock(&self.taken).first_key_value().map(|(seqno, _)| *seqno)
+    }
+
     /// All of them, ascending.
     pub(super) fn seqnos(&self) -> Vec<SeqNo> {
         lock(&self.taken).keys().copied().collect()

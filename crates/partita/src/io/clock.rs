@@ -7,6 +7,11 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// Microseconds since 1970 by the wall clock, for what is written to files. It may jump.
     fn unix_micros(&self) -> u64;
 
+    /// The same in whole seconds.
+    fn unix_seconds(&self) -> u64 {
+        self.unix_micros() / 1_000_000
+    }
+
     /// Nanoseconds since some moment in the past, for intervals. Never goes back.
     fn monotonic_nanos(&self) -> u64;
 
