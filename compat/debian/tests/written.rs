@@ -142,6 +142,8 @@ fn rocksdb_reads_logs_that_we_recycled() {
             map.insert(key, value);
         }
         let copy = dir.path().join(format!("killed{round}"));
+        // A copy takes its time, in which no file may go.
+        db.wait_for_background_work().unwrap();
         killed(&db_dir, &copy);
         let expected: Vec<Row> = map.clone().into_iter().collect();
         assert!(ldb::rows(&copy, "default").unwrap() == expected, "round {round}, to RocksDB");
