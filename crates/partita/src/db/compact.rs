@@ -117,19 +117,8 @@ impl DbInner {
         {
             return;
         }
-        let Some(db) = self.this.upgrade() else { return };
-        state.jobs += 1;
-        drop(state);
-        let job = writer.jobs.begin();
-        writer.scheduler.spawn(
-            Priority::Low,
-            Box::new(move || {
-                // The database is let go before the job counts as ended.
-                let _job = job;
-                let db = db;
-                db.run_compactions();
-            }),
-        );
+        // The job takes the lock before it looks for anything.
+        state.jobs += usize::from(self.spawn(Priority::Low, Self::run_compactions));
     }
 
     /// The most urgent compaction, its files reserved.
@@ -301,7 +290,9 @@ impl DbInner {
         match failure {
             None => Ok(product),
             Some(error) => {
-                self.remove_tables(&product.tables);
+                for table in &product.tables {
+                    self.remove(FileName::Table(table.file.number), self.versions.dir());
+                }
                 Err(error)
             }
         }
@@ -365,12 +356,6 @@ impl DbInner {
             fates.offered
         ))
         .in_file(self.versions.dir()))
-    }
-
-    fn remove_tables(&self, tables: &[NewTable]) {
-        for table in tables {
-            self.remove(FileName::Table(table.file.number), self.versions.dir());
-        }
     }
 
     /// Loads the index and filter pieces of new tables whose keys are hot, while the old ones still serve. It is no harm if

@@ -180,22 +180,11 @@ impl DbInner {
 
     /// Has what is due flushed some time, if no job is under way that will.
     pub(super) fn schedule_flush(&self, views: &mut Flushing) -> Result<()> {
-        let writer = self.writing()?;
-        if views.scheduled || self.next_due(views).is_none() {
-            return Ok(());
+        self.writing()?;
+        if !views.scheduled && self.next_due(views).is_some() {
+            // The job begins with the lock of the views, which the caller holds.
+            views.scheduled = self.spawn(Priority::High, Self::flush_all);
         }
-        let Some(db) = self.this.upgrade() else { return Ok(()) };
-        views.scheduled = true;
-        let job = writer.jobs.begin();
-        writer.scheduler.spawn(
-            Priority::High,
-            Box::new(move || {
-                // The database is let go before the job counts as ended.
-                let _job = job;
-                let db = db;
-                db.flush_all();
-            }),
-        );
         Ok(())
     }
 
@@ -238,7 +227,7 @@ impl DbInner {
                 // One was dropped meanwhile: nobody wants its tables. The others come again.
                 Err(_) if set.has_dropped() => {}
                 Err(error) => {
-                    writer.failure.set(BackgroundWork::Flush, &error, self.options.paranoid_checks);
+                    self.background_failed(BackgroundWork::Flush, &error);
                     return;
                 }
             }
@@ -322,7 +311,7 @@ impl Drop for JobEnd<'_> {
         if std::thread::panicking() {
             let error = Error::new(ErrorKind::Aborted, "a flush panicked");
             self.0.note_leftovers();
-            writer.failure.set(BackgroundWork::Flush, &error, self.0.options.paranoid_checks);
+            self.0.background_failed(BackgroundWork::Flush, &error);
         }
         let mut views = writer.views();
         views.scheduled = false;

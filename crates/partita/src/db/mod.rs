@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `builder.rs`, `open.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
 //! | `settings.rs`, `missing_operator.rs` | with which options, and what there is to tell of them |
+//! | `jobs.rs` | work in the background, which closing waits for |
 //! | `writer.rs`, `commit.rs`, `write.rs` | what writing needs; the way of a batch |
 //! | `log.rs`, `archive.rs`, `flush_wal.rs`, `log_stats.rs` | logs in use, recycled and kept |
 //! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
@@ -61,6 +62,7 @@ mod housekeeping;
 mod identity;
 mod install;
 mod iterator;
+mod jobs;
 mod level0;
 mod level_run;
 mod log;

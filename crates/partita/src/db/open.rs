@@ -15,6 +15,7 @@ use arc_swap::ArcSwap;
 
 use super::counters::{DbCounters, FamilyCounters};
 use super::family::{FamilyState, default_of};
+use super::memory::Sharers;
 use super::memtables::new_memtable;
 use super::missing_operator::MissingOperator;
 use super::progress::FlushProgress;
@@ -23,13 +24,15 @@ use super::recover::{
     Logs, MemoryBound, Recovered, Recovering, logs_from, names_in, refuse_lost_logs, replay,
 };
 use super::settings::Settings;
-use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig};
+use super::snapshot::SnapshotList;
+use super::writer::Writer;
+use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig, LostLogBytes};
 use crate::cache::Cache;
 use crate::compaction::Picker;
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::merge::{CompactionFilter, MergeOperator, builtin};
-use crate::options::file::OptionsFile;
+use crate::options::file::{Finding, OptionsFile};
 use crate::options::{ColumnFamilyOptions, DbOptions, ObjectName};
 use crate::table::ReaderOptions;
 use crate::version::{
@@ -49,9 +52,7 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
         },
     )?;
     let Settings { stored, options, findings: option_findings, .. } = settings;
-    let cache = builder.cache.clone().unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT));
-    let open_tables = Arc::new(OpenTables::new(usize::try_from(options.max_open_files).ok()));
-    let opening = Opening { builder, cache: &cache, open_tables: &open_tables };
+    let opening = Opening::new(builder, &options);
     let families = opening.families(stored.as_ref(), &versions, Unknown::MissedOnUse)?;
     let wal_dir = wal_dir(builder, &options)?;
     refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
@@ -62,31 +63,65 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
     // Nothing may be written, so all of it stays in memory, charged to the cache's budget.
     let recovered = recover_logs(&logs, &versions, &families, None)?;
     versions.raise_last_sequence(recovered.last_sequence);
-    Ok(Db::new(Arc::new_cyclic(|this| DbInner {
+    let gathered = Gathered {
         versions,
         options,
-        cache,
-        default_family: default_of(&families).clone(),
-        families: ArcSwap::from_pointee(families),
         option_findings,
-        counters: DbCounters::default(),
-        opened_nanos: builder.clock.monotonic_nanos(),
-        lost_log_bytes: recovered.lost,
-        fs: Arc::clone(&builder.fs),
-        builder: builder.clone(),
-        open_tables,
+        cache: opening.cache,
+        families,
+        open_tables: opening.open_tables,
         snapshots: Arc::default(),
-        sharers: Arc::default(),
-        writer: None,
-        this: this.clone(),
-    })))
+        lost_log_bytes: recovered.lost,
+    };
+    Ok(Db::new(gathered.into_db(builder, Arc::default(), None)))
+}
+
+/// What an opening comes to.
+pub(super) struct Gathered {
+    pub(super) versions: VersionSet,
+    pub(super) options: DbOptions,
+    pub(super) option_findings: Vec<Finding>,
+    pub(super) cache: Cache,
+    pub(super) families: BTreeMap<u32, ColumnFamily>,
+    pub(super) open_tables: Arc<OpenTables>,
+    pub(super) snapshots: Arc<SnapshotList>,
+    pub(super) lost_log_bytes: Vec<LostLogBytes>,
+}
+
+impl Gathered {
+    /// * `writer`: `None` for a database that is opened to be read.
+    pub(super) fn into_db(
+        self,
+        builder: &DbBuilder,
+        sharers: Arc<Sharers>,
+        writer: Option<Writer>,
+    ) -> Arc<DbInner> {
+        Arc::new_cyclic(|this| DbInner {
+            versions: self.versions,
+            options: self.options,
+            cache: self.cache,
+            default_family: default_of(&self.families).clone(),
+            families: ArcSwap::from_pointee(self.families),
+            option_findings: self.option_findings,
+            counters: DbCounters::default(),
+            opened_nanos: builder.clock.monotonic_nanos(),
+            lost_log_bytes: self.lost_log_bytes,
+            fs: Arc::clone(&builder.fs),
+            builder: builder.clone(),
+            open_tables: self.open_tables,
+            snapshots: self.snapshots,
+            sharers,
+            writer,
+            this: this.clone(),
+        })
+    }
 }
 
 /// What all families of an opening share.
 pub(super) struct Opening<'o> {
     pub(super) builder: &'o DbBuilder,
-    pub(super) cache: &'o Cache,
-    pub(super) open_tables: &'o Arc<OpenTables>,
+    pub(super) cache: Cache,
+    pub(super) open_tables: Arc<OpenTables>,
 }
 
 /// What becomes of a merge operator that is not known.
@@ -98,7 +133,17 @@ pub(super) enum Unknown {
     MissedOnUse,
 }
 
-impl Opening<'_> {
+impl<'o> Opening<'o> {
+    pub(super) fn new(builder: &'o DbBuilder, options: &DbOptions) -> Self {
+        let cache = builder.cache.clone();
+        let open_tables = OpenTables::new(usize::try_from(options.max_open_files).ok());
+        Self {
+            builder,
+            cache: cache.unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT)),
+            open_tables: Arc::new(open_tables),
+        }
+    }
+
     /// All families of the manifest, none of which is changed by that.
     pub(super) fn families(
         &self,
@@ -112,7 +157,7 @@ impl Opening<'_> {
             let config = config_of(self.builder, stored, &family, unknown)?;
             let log = family.log_number();
             let state =
-                family_state(self.builder, self.cache, self.open_tables, family, config, log)?;
+                family_state(self.builder, &self.cache, &self.open_tables, family, config, log)?;
             families.insert(state.family.id(), ColumnFamily(Arc::new(state)));
         }
         Ok(families)

@@ -15,32 +15,27 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex};
 
-use arc_swap::ArcSwap;
-
 use super::background_error::Failure;
 use super::commit::CommitQueue;
 use super::compact::{Compactions, compaction_jobs_max};
-use super::counters::DbCounters;
-use super::family::default_of;
 use super::identity::{new_db_id, new_session_id};
+use super::jobs::Jobs;
 use super::level0::TablePlace;
 use super::log::{LogPlace, Logs};
 use super::memory::{CACHE_SHARE, Sharers};
-use super::open::{Opening, Unknown, order_named, recover_logs};
+use super::open::{Gathered, Opening, Unknown, order_named, recover_logs};
 use super::recover::{self, MemoryBound, logs_from, names_in, refuse_lost_logs};
 use super::settings::{Settings, refuse_deeper_tables};
 use super::settle::SpilledTables;
 use super::stall::Stall;
-use super::writer::{Flushing, Jobs, Writer};
-use super::{ColumnFamily, Db, DbBuilder, DbInner};
+use super::writer::{Flushing, Writer};
+use super::{ColumnFamily, Db, DbBuilder};
 use crate::batch::{BATCH_BYTES_MAX, BATCH_HEADER_BYTES};
-use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::io::{FileLock, FileSystem, ThreadPool};
 use crate::options::DbOptions;
 use crate::version::{
-    DEFAULT_FAMILY_NAME, FileName, FileNumber, OpenTables, VersionSet, VersionSetOptions,
-    database_exists,
+    DEFAULT_FAMILY_NAME, FileName, FileNumber, VersionSet, VersionSetOptions, database_exists,
 };
 
 pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
@@ -56,9 +51,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     }
     let file_lock = builder.fs.lock(&FileName::Lock.in_dir(&builder.dir))?;
     let versions = versions(builder, &options, level_counts, exists)?;
-    let cache = builder.cache.clone().unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT));
-    let open_tables = Arc::new(OpenTables::new(usize::try_from(options.max_open_files).ok()));
-    let opening = Opening { builder, cache: &cache, open_tables: &open_tables };
+    let opening = Opening::new(builder, &options);
     let families = opening.families(stored.as_ref(), &versions, Unknown::Refused)?;
     refuse_deeper_tables(builder, &families)?;
     let missing = missing_families(builder, &families)?;
@@ -81,7 +74,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
             snapshots: &snapshots,
             counts_entries: options.flush_verify_memtable_count,
         };
-        let spill = spilled.spill(place, &families, &cache, &session);
+        let spill = spilled.spill(place, &families, &opening.cache, &session);
         let logs = recover::Logs {
             fs: &*builder.fs,
             dir: &wal_dir,
@@ -89,7 +82,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
             mode: options.wal_recovery_mode,
         };
         let bytes_max = match options.db_write_buffer_size {
-            0 => cache.budget_bytes() / CACHE_SHARE,
+            0 => opening.cache.budget_bytes() / CACHE_SHARE,
             bytes => bytes,
         };
         let bound = MemoryBound { bytes_max, spill: Box::new(spill) };
@@ -100,25 +93,18 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     create_durable_dir(&*builder.fs, &wal_dir)?;
     versions.ensure_identity(new_db_id)?;
     let writer = writer(builder, &options, wal_dir, &logs, &versions, session, file_lock)?;
-    let sharers = cache.companion::<Sharers>().unwrap_or_default();
-    let inner = Arc::new_cyclic(|this| DbInner {
+    let sharers = opening.cache.companion::<Sharers>().unwrap_or_default();
+    let gathered = Gathered {
         versions,
         options,
-        cache,
-        default_family: default_of(&families).clone(),
-        families: ArcSwap::from_pointee(families),
         option_findings,
-        counters: DbCounters::default(),
-        opened_nanos: builder.clock.monotonic_nanos(),
-        lost_log_bytes: recovered.lost,
-        fs: Arc::clone(&builder.fs),
-        builder: builder.clone(),
-        open_tables,
+        cache: opening.cache,
+        families,
+        open_tables: opening.open_tables,
         snapshots,
-        sharers,
-        writer: Some(writer),
-        this: this.clone(),
-    });
+        lost_log_bytes: recovered.lost,
+    };
+    let inner = gathered.into_db(builder, sharers, Some(writer));
     inner.settle_recovered(spilled)?;
     for family in inner.families.load().values() {
         inner.pressure_changed(&family.0);

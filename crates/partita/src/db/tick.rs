@@ -15,11 +15,9 @@
 //! 2. It waits for nobody who writes: where the front of the commit queue is taken, the one who has it tries to resume.
 //! 3. There is one at a time; the next one is due a second after it has ended, also if it panicked.
 
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::DbInner;
-use super::writer::{JobGuard, Jobs};
 use crate::io::Priority;
 
 /// From the end of one look to the next.
@@ -27,35 +25,7 @@ pub(super) const TICK: Duration = Duration::from_secs(1);
 /// How many looks there are to one at the ages of all tables, which costs a walk over them.
 const TICKS_PER_AGE: u64 = 10;
 
-/// A database as those hold it who must not keep it open.
-#[derive(Clone)]
-pub(super) struct Remote {
-    pub(super) jobs: Arc<Jobs>,
-    pub(super) db: Weak<DbInner>,
-}
-
-impl Remote {
-    /// Does something as a job of the database, unless that is being closed.
-    pub(super) fn visit(&self, work: impl FnOnce(&DbInner)) {
-        let Some(job) = self.jobs.begin_unless_closing() else { return };
-        let Some(db) = self.db.upgrade() else { return };
-        // The database is let go before the job counts as ended.
-        let visit = Visit { db, _job: job };
-        work(&visit.db);
-    }
-}
-
-struct Visit {
-    db: Arc<DbInner>,
-    _job: JobGuard,
-}
-
 impl DbInner {
-    pub(super) fn remote(&self) -> Option<Remote> {
-        let jobs = Arc::clone(&self.writer.as_ref()?.jobs);
-        Some(Remote { jobs, db: Weak::clone(&self.this) })
-    }
-
     /// Has the database looked around from now on.
     ///
     /// * `count`: how often it has been.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::background_error::Failure;
 use super::commit::CommitQueue;
 use super::compact::Compactions;
+use super::jobs::Jobs;
 use super::log::{LogPlace, Logs};
 use super::stall::Stall;
 use crate::error::{Error, ErrorKind, Result};
@@ -79,57 +80,5 @@ impl Writer {
             return Err(Error::new(ErrorKind::Closed, "the database was closed"));
         }
         self.failure.check()
-    }
-}
-
-/// Background jobs that have not ended, and whether the database is being closed.
-#[derive(Debug, Default)]
-pub(super) struct Jobs {
-    state: Mutex<(usize, bool)>,
-    ended: Condvar,
-}
-
-/// A job; while this lives, closing the database waits for it.
-pub(super) struct JobGuard(Arc<Jobs>);
-
-impl Jobs {
-    pub(super) fn begin(self: &Arc<Self>) -> JobGuard {
-        lock(&self.state).0 += 1;
-        JobGuard(Arc::clone(self))
-    }
-
-    /// The same, unless the database is being closed.
-    pub(super) fn begin_unless_closing(self: &Arc<Self>) -> Option<JobGuard> {
-        let mut state = lock(&self.state);
-        if state.1 {
-            return None;
-        }
-        state.0 += 1;
-        Some(JobGuard(Arc::clone(self)))
-    }
-
-    pub(super) fn is_closing(&self) -> bool {
-        lock(&self.state).1
-    }
-
-    /// Has all jobs end early. Returns whether that was news.
-    pub(super) fn begin_closing(&self) -> bool {
-        !std::mem::replace(&mut lock(&self.state).1, true)
-    }
-
-    /// Waits for all jobs.
-    pub(super) fn wait(&self, scheduler: &dyn Scheduler) {
-        while scheduler.run_waiting() {}
-        let mut state = lock(&self.state);
-        while state.0 > 0 {
-            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-impl Drop for JobGuard {
-    fn drop(&mut self) {
-        lock(&self.0.state).0 -= 1;
-        self.0.ended.notify_all();
     }
 }
