@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use super::testing::all;
 use super::*;
 use crate::batch::WriteBatch;
 use crate::io::{Clock, MemoryFileSystem, Scheduler};
@@ -123,16 +124,8 @@ pub(super) fn state_after(count: u32) -> State {
 
 /// The entries of both families, which must be the same.
 pub(super) fn state_of(db: &Db) -> State {
-    let entries = |family: &str| {
-        let mut iter = db.iter_cf(&db.family(family).unwrap(), IterOptions::default()).unwrap();
-        let mut entries = State::new();
-        iter.seek_to_first().unwrap();
-        while iter.is_valid() {
-            entries.insert(iter.key().to_vec(), iter.value().to_vec());
-            iter.next().unwrap();
-        }
-        entries
-    };
+    let entries =
+        |family: &str| all(db, &db.family(family).unwrap()).into_iter().collect::<State>();
     let [default, more] = FAMILIES.map(entries);
     assert_eq!(default, more, "half a batch");
     default

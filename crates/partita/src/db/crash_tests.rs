@@ -3,6 +3,7 @@
 use std::io::ErrorKind as IoKind;
 use std::sync::Arc;
 
+use super::testing::all;
 use super::*;
 use crate::batch::WriteBatch;
 use crate::error::ErrorKind;
@@ -69,14 +70,8 @@ fn history(fs: &FaultFileSystem, acknowledged: &mut Acknowledged) -> Result<()> 
 fn found(db: &Db, what: &str) -> u32 {
     let numbers = |family: &str| -> Vec<u32> {
         let Ok(family) = db.family(family) else { return Vec::new() };
-        let mut iter = db.iter_cf(&family, IterOptions::default()).unwrap();
-        let mut numbers = Vec::new();
-        iter.seek_to_first().unwrap();
-        while iter.is_valid() {
-            numbers.push(u32::from_be_bytes(iter.key().try_into().unwrap()));
-            iter.next().unwrap();
-        }
-        numbers
+        let number = |key: Vec<u8>| u32::from_be_bytes(key.try_into().unwrap());
+        all(db, &family).into_iter().map(|(key, _)| number(key)).collect()
     };
     let default = numbers("default");
     assert_eq!(default, numbers("more"), "{what}: half a batch");

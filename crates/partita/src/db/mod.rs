@@ -108,6 +108,8 @@ mod stats;
 #[cfg(test)]
 mod stats_tests;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 mod tick;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::testing::{Draw, all, backward, forward};
 use super::*;
 use crate::batch::WriteBatch;
 use crate::io::MemoryFileSystem;
@@ -13,19 +14,8 @@ const FAMILIES: [&str; 2] = ["default", "more"];
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A generator of its own, so that a failing seed can be run elsewhere.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    fn key(&mut self) -> Vec<u8> {
-        format!("key{:03}", self.below(200)).into_bytes()
-    }
+fn key(draw: &mut Draw) -> Vec<u8> {
+    format!("key{:03}", draw.below(200)).into_bytes()
 }
 
 fn open(fs: &MemoryFileSystem, keep: bool) -> Db {
@@ -68,7 +58,7 @@ fn change(
     once: &mut Vec<Vec<u8>>,
     at: usize,
 ) {
-    let key = draw.key();
+    let key = key(draw);
     match draw.below(12) {
         0..=4 => {
             let value = format!("value{at}{}", "x".repeat(draw.below(60) as usize)).into_bytes();
@@ -88,7 +78,7 @@ fn change(
             }
         }
         9 => {
-            let mut range = [key, draw.key()];
+            let mut range = [key, self::key(draw)];
             range.sort();
             let [begin, end] = range;
             batch.delete_range_cf(id, &begin, &end).unwrap();
@@ -114,23 +104,10 @@ fn compare(db: &Db, name: &str, map: &Map, snapshot: Option<&Snapshot>, what: &s
     let family = db.family(name).unwrap();
     let read = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
     let options = IterOptions { read, ..IterOptions::default() };
-    let mut iter = db.iter_cf(&family, options).unwrap();
-    let mut found = Vec::new();
-    iter.seek_to_first().unwrap();
-    while iter.is_valid() {
-        found.push((iter.key().to_vec(), iter.value().to_vec()));
-        iter.next().unwrap();
-    }
     let expected: Vec<_> = map.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-    assert_eq!(found, expected, "{what}, {name}: forward");
-    found.clear();
-    iter.seek_to_last().unwrap();
-    while iter.is_valid() {
-        found.push((iter.key().to_vec(), iter.value().to_vec()));
-        iter.prev().unwrap();
-    }
-    found.reverse();
-    assert_eq!(found, expected, "{what}, {name}: backward");
+    let mut iter = db.iter_cf(&family, options).unwrap();
+    assert_eq!(forward(&mut iter), expected, "{what}, {name}: forward");
+    assert_eq!(backward(&mut iter), expected, "{what}, {name}: backward");
     for number in (0..200).step_by(7) {
         let key = format!("key{number:03}").into_bytes();
         let got = match snapshot {
@@ -182,7 +159,7 @@ fn random_histories_are_those_of_sorted_maps() {
                     db = open(&fs, seed % 3 == 0);
                 }
                 5 => {
-                    let mut range = [draw.key(), draw.key()];
+                    let mut range = [key(&mut draw), key(&mut draw)];
                     range.sort();
                     let [from, to] = &range;
                     let bottommost_level = match draw.below(3) {
@@ -233,25 +210,11 @@ fn writers_at_once_write_all_they_have_in_whole_batches() {
         }
         // Whoever looks meanwhile sees whole batches.
         for _ in 0..20 {
-            let mut iter = db.iter().unwrap();
-            let mut count = 0;
-            iter.seek_to_first().unwrap();
-            while iter.is_valid() {
-                count += 1;
-                iter.next().unwrap();
-            }
-            assert_eq!(count % 4, 0);
+            assert_eq!(all(&db, &db.default_family()).len() % 4, 0);
         }
     });
     assert_eq!(db.visible_seqno().get(), 8 * 100 * 4);
     drop(db);
     let db = open(&fs, false);
-    let mut iter = db.iter().unwrap();
-    let mut count = 0;
-    iter.seek_to_first().unwrap();
-    while iter.is_valid() {
-        count += 1;
-        iter.next().unwrap();
-    }
-    assert_eq!(count, 8 * 100 * 4);
+    assert_eq!(all(&db, &db.default_family()).len(), 8 * 100 * 4);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::testing::Draw;
 use super::*;
 use crate::io::MemoryFileSystem;
 use crate::iter::Bounds;
@@ -10,24 +11,13 @@ use crate::key::PrefixExtractor;
 use crate::options::{ColumnFamilyOptions, FilterLayout, IndexType, TableOptions};
 use crate::table::BlockRole;
 
-/// A generator of its own.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
+/// A key or a target: shorter than the prefix, as long, longer, or all `0xff`.
+fn key(draw: &mut Draw) -> Vec<u8> {
+    if draw.below(20) == 0 {
+        return vec![0xff; draw.below(6) as usize];
     }
-
-    /// A key or a target: shorter than the prefix, as long, longer, or all `0xff`.
-    fn key(&mut self) -> Vec<u8> {
-        if self.below(20) == 0 {
-            return vec![0xff; self.below(6) as usize];
-        }
-        let len = self.below(6);
-        (0..len).map(|_| [b'a', b'b', 0x00, 0xff][self.below(4) as usize]).collect()
-    }
+    let len = draw.below(6);
+    (0..len).map(|_| [b'a', b'b', 0x00, 0xff][draw.below(4) as usize]).collect()
 }
 
 struct Case {
@@ -69,7 +59,7 @@ fn shown(db: &Db, same_prefix: bool, seeks: u32) -> Vec<Vec<Vec<u8>>> {
     let mut iter = db.iter_cf(&db.default_family(), options).unwrap();
     let mut shown = Vec::new();
     for _ in 0..seeks {
-        let target = draw.key();
+        let target = key(&mut draw);
         let is_forward = draw.below(2) == 0;
         match is_forward {
             true => iter.seek(&target).unwrap(),
@@ -101,7 +91,7 @@ fn expected(
     let mut draw = Draw(7);
     let mut expected = Vec::new();
     for _ in 0..seeks {
-        let target = draw.key();
+        let target = key(&mut draw);
         let is_forward = draw.below(2) == 0;
         let prefix = prefixes.and_then(|prefixes| prefixes.prefix(&target));
         let is_shown = |key: &Vec<u8>| {
@@ -143,7 +133,7 @@ fn filters_flushes_and_openings_change_nothing_that_a_walk_shows() {
             let mut draw = Draw(number as u64);
             let mut keys = BTreeSet::new();
             for at in 0..240 {
-                let key = draw.key();
+                let key = key(&mut draw);
                 if draw.below(5) == 0 {
                     db.delete(&key).unwrap();
                     keys.remove(&key);

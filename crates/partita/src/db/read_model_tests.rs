@@ -5,6 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::read_tests::move_tables;
+use super::testing::{Draw, backward, forward};
 use super::*;
 use crate::batch::WriteBatch;
 use crate::io::MemoryFileSystem;
@@ -16,28 +17,17 @@ use crate::table::ReadContext;
 /// By keys as the order sees them: reversed bytes compare the other way round.
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A generator of its own, so that a failing seed can be run elsewhere.
-struct Draw(u64);
+/// Keys of two to four letters, so that many share prefixes and some are prefixes of others.
+fn key(draw: &mut Draw) -> Vec<u8> {
+    let len = 2 + draw.below(3);
+    (0..len).map(|_| [b'a', b'b', b'c', 0xff][draw.below(4) as usize]).collect()
+}
 
-impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    /// Keys of two to four letters, so that many share prefixes and some are prefixes of others.
-    fn key(&mut self) -> Vec<u8> {
-        let len = 2 + self.below(3);
-        (0..len).map(|_| [b'a', b'b', b'c', 0xff][self.below(4) as usize]).collect()
-    }
-
-    fn bound(&mut self) -> Bound<Vec<u8>> {
-        match self.below(7) {
-            0 => Bound::Unbounded,
-            1..=3 => Bound::Excluded(self.key()),
-            _ => Bound::Included(self.key()),
-        }
+fn bound(draw: &mut Draw) -> Bound<Vec<u8>> {
+    match draw.below(7) {
+        0 => Bound::Unbounded,
+        1..=3 => Bound::Excluded(key(draw)),
+        _ => Bound::Included(key(draw)),
     }
 }
 
@@ -64,7 +54,7 @@ fn open(fs: &MemoryFileSystem, order: &KeyOrder, prefixes: Option<PrefixExtracto
 }
 
 fn change(draw: &mut Draw, batch: &mut WriteBatch, order: &KeyOrder, map: &mut Map, at: usize) {
-    let key = draw.key();
+    let key = key(draw);
     match draw.below(11) {
         0..=4 => {
             let value = format!("value{at}{}", "x".repeat(draw.below(60) as usize)).into_bytes();
@@ -84,7 +74,7 @@ fn change(draw: &mut Draw, batch: &mut WriteBatch, order: &KeyOrder, map: &mut M
             }
         }
         _ => {
-            let mut range = [key, draw.key()];
+            let mut range = [key, self::key(draw)];
             range.sort_by(|a, b| order.compare(a, b));
             let [begin, end] = range;
             batch.delete_range(&begin, &end).unwrap();
@@ -111,7 +101,7 @@ fn compare(db: &Db, draw: &mut Draw, order: &KeyOrder, map: &Map, read: &ReadOpt
     let family = db.default_family();
     let ctx = &mut ReadContext::default();
     for _ in 0..60 {
-        let (lower, upper) = (draw.bound(), draw.bound());
+        let (lower, upper) = (bound(draw), bound(draw));
         let bounds = Bounds { lower: lower.clone(), upper: upper.clone() };
         let expected = sorted(map, order, &bounds);
         let range = (as_slice(&lower), as_slice(&upper));
@@ -122,22 +112,10 @@ fn compare(db: &Db, draw: &mut Draw, order: &KeyOrder, map: &Map, read: &ReadOpt
 
         let options = IterOptions { bounds, read: read.clone(), ..IterOptions::default() };
         let mut iter = db.iter_cf(&family, options).unwrap();
-        let mut found = Vec::new();
-        iter.seek_to_first().unwrap();
-        while iter.is_valid() {
-            found.push((iter.key().to_vec(), iter.value().to_vec()));
-            iter.next().unwrap();
-        }
-        assert_eq!(found, expected, "{what}: forward in {range:?}");
-        iter.seek_to_last().unwrap();
-        while iter.is_valid() {
-            let pair = found.pop().unwrap();
-            assert_eq!((iter.key(), iter.value()), (&pair.0[..], &pair.1[..]), "{what}: backward");
-            iter.prev().unwrap();
-        }
-        assert!(found.is_empty(), "{what}: backward in {range:?}");
+        assert_eq!(forward(&mut iter), expected, "{what}: forward in {range:?}");
+        assert_eq!(backward(&mut iter), expected, "{what}: backward in {range:?}");
     }
-    let keys: Vec<Vec<u8>> = (0..50).map(|_| draw.key()).collect();
+    let keys: Vec<Vec<u8>> = (0..50).map(|_| key(draw)).collect();
     let got = db.multi_get_with(&family, &keys, read, ctx).unwrap();
     for (key, got) in keys.iter().zip(got) {
         let one = db.get_with(&family, key, read, ctx).unwrap();

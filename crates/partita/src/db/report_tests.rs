@@ -4,6 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::churn_testing::*;
+use super::testing::{Pairs, backward, forward};
 use super::*;
 use crate::cache::Role;
 use crate::io::{CallKind, Fault, FaultFileSystem, MemoryFileSystem};
@@ -25,20 +26,10 @@ fn in_memory(options: &ColumnFamilyOptions) -> Db {
 }
 
 /// Keys and values as a walk of these options shows them, after walking backward showed the same.
-fn shown(db: &Db, options: IterOptions) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn shown(db: &Db, options: IterOptions) -> Pairs {
     let mut iter = db.iter_cf(&db.default_family(), options).unwrap();
-    let mut entries = Vec::new();
-    iter.seek_to_first().unwrap();
-    while iter.is_valid() {
-        entries.push((iter.key().to_vec(), iter.value().to_vec()));
-        iter.next().unwrap();
-    }
-    iter.seek_to_last().unwrap();
-    for (key, value) in entries.iter().rev() {
-        assert_eq!((iter.key(), iter.value()), (&key[..], &value[..]));
-        iter.prev().unwrap();
-    }
-    assert!(!iter.is_valid());
+    let entries = forward(&mut iter);
+    assert_eq!(backward(&mut iter), entries);
     entries
 }
 

@@ -1,11 +1,11 @@
 //! Databases that fail, and come back in the process.
 
-use std::collections::BTreeMap;
 use std::io::ErrorKind as IoKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::churn_testing::{State, state_of};
 use super::*;
 use crate::batch::WriteBatch;
 use crate::error::ErrorKind;
@@ -13,8 +13,6 @@ use crate::io::{
     CallKind, Fault, FaultFileSystem, ManualClock, ManualScheduler, MemoryFileSystem, Unsynced,
 };
 use crate::options::ColumnFamilyOptions;
-
-type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
 struct Bench {
     disk: MemoryFileSystem,
@@ -66,23 +64,6 @@ impl Bench {
         let db = self.open_on(Arc::new(self.disk.after_crash(unsynced)));
         state_of(&db)
     }
-}
-
-/// The entries of both families, which must be the same.
-fn state_of(db: &Db) -> State {
-    let entries = |family: &str| {
-        let mut iter = db.iter_cf(&db.family(family).unwrap(), IterOptions::default()).unwrap();
-        let mut entries = State::new();
-        iter.seek_to_first().unwrap();
-        while iter.is_valid() {
-            entries.insert(iter.key().to_vec(), iter.value().to_vec());
-            iter.next().unwrap();
-        }
-        entries
-    };
-    let default = entries("default");
-    assert_eq!(default, entries("more"), "half a batch");
-    default
 }
 
 /// Batch `number`: it overwrites what earlier ones wrote, in both families.

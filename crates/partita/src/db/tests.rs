@@ -5,6 +5,7 @@ use std::path::Path;
 
 use partita_testkit::golden;
 
+use super::testing::{backward, forward};
 use super::*;
 use crate::error::ErrorKind;
 
@@ -70,21 +71,8 @@ fn every_golden_database_is_read_as_rocksdb_read_it_and_left_alone() {
             let family = db.family(&name).unwrap();
             let expected = golden.expected(&name);
             let mut iter = db.iter_cf(&family, IterOptions::default()).unwrap();
-            let mut found = Vec::new();
-            iter.seek_to_first().unwrap();
-            while iter.is_valid() {
-                found.push((iter.key().to_vec(), iter.value().to_vec()));
-                iter.next().unwrap();
-            }
-            assert!(found == expected, "{} {name}: forward", golden.name());
-            found.clear();
-            iter.seek_to_last().unwrap();
-            while iter.is_valid() {
-                found.push((iter.key().to_vec(), iter.value().to_vec()));
-                iter.prev().unwrap();
-            }
-            found.reverse();
-            assert!(found == expected, "{} {name}: backward", golden.name());
+            assert!(forward(&mut iter) == expected, "{} {name}: forward", golden.name());
+            assert!(backward(&mut iter) == expected, "{} {name}: backward", golden.name());
             for (key, value) in &expected {
                 let got = db.get_cf(&family, key).unwrap();
                 assert_eq!(got.as_deref(), Some(&value[..]), "{} {name}: get", golden.name());

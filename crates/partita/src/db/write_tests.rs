@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::testing::{Pairs, all, forward};
 use super::*;
 use crate::batch::WriteBatch;
 use crate::error::ErrorKind;
@@ -36,19 +37,6 @@ fn small(write_buffer_size: usize) -> FamilyConfig {
         ..ColumnFamilyOptions::default()
     };
     FamilyConfig { options: Some(options), ..FamilyConfig::default() }
-}
-
-type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
-
-fn all(db: &Db, family: &ColumnFamily) -> Pairs {
-    let mut iter = db.iter_cf(family, IterOptions::default()).unwrap();
-    let mut pairs = Pairs::new();
-    iter.seek_to_first().unwrap();
-    while iter.is_valid() {
-        pairs.push((iter.key().to_vec(), iter.value().to_vec()));
-        iter.next().unwrap();
-    }
-    pairs
 }
 
 fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> Pairs {
@@ -240,14 +228,10 @@ fn a_snapshot_sees_its_moment_through_flushes() {
     for _ in 0..2 {
         let read = ReadOptions::at(&snapshot);
         let options = IterOptions { read, ..IterOptions::default() };
-        let mut iter = db.iter_cf(&family, options).unwrap();
-        iter.seek_to_first().unwrap();
-        let mut found = Pairs::new();
-        while iter.is_valid() {
-            found.push((iter.key().to_vec(), iter.value().to_vec()));
-            iter.next().unwrap();
-        }
-        assert_eq!(found, pairs([("a", "1"), ("b", "1"), ("m", "1")]));
+        assert_eq!(
+            forward(&mut db.iter_cf(&family, options).unwrap()),
+            pairs([("a", "1"), ("b", "1"), ("m", "1")])
+        );
         assert_eq!(db.get_at(&snapshot, &family, b"b").unwrap().unwrap(), b"1");
         assert_eq!(all(&db, &family), pairs([("a", "2"), ("m", "1,2")]));
         db.flush().unwrap();

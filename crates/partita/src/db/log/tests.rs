@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::cache::Cache;
-use crate::db::{Db, DbBuilder, FamilyConfig, IterOptions, WriteOptions};
+use crate::db::testing::all;
+use crate::db::{Db, DbBuilder, FamilyConfig, WriteOptions};
 use crate::io::{
     CallKind, FaultFileSystem, ManualClock, ManualScheduler, MemoryFileSystem, Scheduler, Unsynced,
 };
@@ -41,15 +42,9 @@ fn expected(n: u32) -> BTreeMap<u8, u32> {
 }
 
 fn found(db: &Db) -> BTreeMap<u8, u32> {
-    let mut iter = db.iter_cf(&db.default_family(), IterOptions::default()).unwrap();
-    let mut found = BTreeMap::new();
-    iter.seek_to_first().unwrap();
-    while iter.is_valid() {
-        let number = u32::from_be_bytes(*iter.value().first_chunk().unwrap());
-        found.insert(iter.key()[0], number);
-        iter.next().unwrap();
-    }
-    found
+    let number = |value: Vec<u8>| u32::from_be_bytes(*value.first_chunk().unwrap());
+    let pairs = all(db, &db.default_family()).into_iter();
+    pairs.map(|(key, value)| (key[0], number(value))).collect()
 }
 
 fn logs(fs: &impl FileSystem, dir: &str) -> Vec<u64> {
