@@ -1,5 +1,6 @@
 //! `partita db …`: tools for databases, one file a command.
 
+mod checkpoint;
 mod compact;
 mod delete;
 mod get;
@@ -28,6 +29,7 @@ pub(crate) enum Command {
     Delete(delete::Delete),
     Load(load::Load),
     Compact(compact::Compact),
+    Checkpoint(checkpoint::Checkpoint),
     Verify(verify::Verify),
     Stats(stats::Stats),
     Manifest(manifest::Manifest),
@@ -45,6 +47,7 @@ impl Command {
             Self::Delete(delete) => delete.run(),
             Self::Load(load) => load.run(),
             Self::Compact(compact) => compact.run(),
+            Self::Checkpoint(checkpoint) => checkpoint.run(),
             Self::Verify(verify) => verify.run(),
             Self::Stats(stats) => stats.run(),
             Self::Manifest(manifest) => manifest.run(),

@@ -110,18 +110,8 @@ impl Target {
     }
 
     fn tell_lost_bytes(&self, db: &Db) {
-        if self.quiet {
-            return;
-        }
-        // What a recycled log held in its earlier life ends it in the ordinary way.
-        let is_loss =
-            |lost: &&LostLogBytes| !matches!(lost.dropped.reason, DropReason::OldRecord { .. });
-        for lost in db.lost_log_bytes().iter().filter(is_loss) {
-            let (path, dropped) = (lost.path.display(), &lost.dropped);
-            output::complain(format_args!(
-                "note: {path}: {} bytes at {:#x} are not used: {}",
-                dropped.bytes, dropped.offset, dropped.reason
-            ));
+        if !self.quiet {
+            tell_lost_bytes(db);
         }
     }
 
@@ -140,5 +130,27 @@ impl Target {
         self.form()
             .parse(text)
             .map_err(|error| Error::invalid_argument(format!("{what} {text:?}: {error}")))
+    }
+}
+
+/// Opens a database to be written, for what concerns all of it; tells which bytes of its logs could not be used.
+pub(super) fn open_whole_to_write(dir: &Path, quiet: bool) -> Result<Db> {
+    let db = DbBuilder::new(dir).cache(Cache::new(WRITE_CACHE_BYTES)).open()?;
+    if !quiet {
+        tell_lost_bytes(&db);
+    }
+    Ok(db)
+}
+
+fn tell_lost_bytes(db: &Db) {
+    // What a recycled log held in its earlier life ends it in the ordinary way.
+    let is_loss =
+        |lost: &&LostLogBytes| !matches!(lost.dropped.reason, DropReason::OldRecord { .. });
+    for lost in db.lost_log_bytes().iter().filter(is_loss) {
+        let (path, dropped) = (lost.path.display(), &lost.dropped);
+        output::complain(format_args!(
+            "note: {path}: {} bytes at {:#x} are not used: {}",
+            dropped.bytes, dropped.offset, dropped.reason
+        ));
     }
 }

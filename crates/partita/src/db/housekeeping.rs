@@ -11,19 +11,23 @@ use crate::version::{FileName, FileNumber, ObsoleteFile, VersionEdit};
 impl DbInner {
     /// Writes an options file that says how the database is opened, and removes those that are too old.
     pub(super) fn store_options(&self) -> Result<()> {
+        let number = self.versions.new_file_number();
+        self.options_file().store(&*self.fs, self.versions.dir(), number.get())?;
+        Ok(())
+    }
+
+    /// What an options file says now.
+    pub(super) fn options_file(&self) -> OptionsFile {
         let families = self.families.load();
         let of_family = |family: &ColumnFamily| FamilyOptions {
             name: family.name().to_owned(),
             options: family.options().clone(),
         };
-        let file = OptionsFile {
+        OptionsFile {
             rocksdb_version: None,
             db: self.options.clone(),
             families: families.values().map(of_family).collect(),
-        };
-        let number = self.versions.new_file_number();
-        file.store(&*self.fs, self.versions.dir(), number.get())?;
-        Ok(())
+        }
     }
 
     /// Removes what a crash, or somebody before us, left behind. Names that are not a database's are left alone.

@@ -120,6 +120,8 @@ pub(super) struct Logs {
     /// Obsolete ones that will be written over.
     spares: Vec<FileNumber>,
     spares_max: usize,
+    /// How many copy logs now; until they are done no log goes.
+    copying: usize,
     /// Where each family's sorted keys were inserted last.
     pub(super) hints: Hints,
 }
@@ -139,6 +141,7 @@ impl Logs {
             older: older.into_iter().map(found).collect(),
             spares: Vec::new(),
             spares_max: place.spares_max,
+            copying: 0,
             hints: Hints::default(),
         }
     }
@@ -190,6 +193,22 @@ impl Logs {
         });
     }
 
+    /// Hands the current log to the device and returns all logs with their lengths, oldest first. They stay as they are, but
+    /// for what is appended to the last, until [`Logs::end_copy`].
+    pub(super) fn begin_copy(&mut self) -> Result<Vec<(FileNumber, u64)>> {
+        self.writer.sync()?;
+        self.copying += 1;
+        // Who has a link to one has it for good: it is not written over.
+        self.older.iter_mut().for_each(|log| log.recyclable = false);
+        let older = self.older.iter().map(|log| (log.number, log.bytes));
+        Ok(older.chain([(self.current, self.writer.offset())]).collect())
+    }
+
+    /// Ends what [`Logs::begin_copy`] began. Logs that nothing needs are forgotten at the next [`Logs::take_older_than`].
+    pub(super) fn end_copy(&mut self) {
+        self.copying -= 1;
+    }
+
     /// Bytes of all logs that are needed.
     pub(super) fn bytes(&self) -> u64 {
         let older: u64 = self.older.iter().map(|log| log.bytes).sum();
@@ -211,6 +230,9 @@ impl Logs {
     /// The manifest must say, durably, that they are not needed: what is written over them is of another log, and a
     /// crash may leave it under the old name.
     pub(super) fn take_older_than(&mut self, needed: FileNumber) -> Vec<FileNumber> {
+        if self.copying > 0 {
+            return Vec::new();
+        }
         let count = self.older.iter().take_while(|log| log.number < needed).count();
         let mut discarded = Vec::new();
         for log in self.older.drain(..count) {

@@ -20,6 +20,7 @@
 //! | `compact.rs`, `compact_range.rs` | tables merged, in the background and by hand |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
+//! | `checkpoint.rs`, `new_dir.rs` | the database at one moment, as a directory of its own |
 //! | `tick.rs` | what happens without a write |
 //! | `counters.rs`, `stats.rs`, `estimates.rs` | what is counted; figures as values |
 //! | `properties.rs`, `property_text.rs` | the same under RocksDB's names |
@@ -33,6 +34,9 @@ mod apply;
 mod archive;
 mod background_error;
 mod builder;
+mod checkpoint;
+#[cfg(test)]
+mod checkpoint_tests;
 #[cfg(test)]
 mod churn_testing;
 mod close;
@@ -73,6 +77,7 @@ mod missing_operator;
 #[cfg(test)]
 mod model_tests;
 mod multi_get;
+mod new_dir;
 mod open;
 mod open_write;
 #[cfg(test)]
@@ -122,6 +127,7 @@ mod writer;
 
 pub use background_error::{BackgroundError, BackgroundWork};
 pub use builder::DbBuilder;
+pub use checkpoint::CheckpointOptions;
 pub use compact_range::{BottommostLevel, CompactRangeOptions};
 pub use estimates::TableSums;
 pub use family::{ColumnFamily, FamilyConfig};

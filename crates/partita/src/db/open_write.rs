@@ -158,7 +158,7 @@ fn refuse_leftovers(builder: &DbBuilder) -> Result<()> {
 }
 
 /// Makes a directory, and those above it, that survive a power cut.
-fn create_durable_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+pub(super) fn create_durable_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     let mut holders = Vec::new();
     for dir in dir.ancestors() {
         if dir.as_os_str().is_empty() || fs.exists(dir)? {
@@ -271,6 +271,7 @@ fn writer(
         logs,
         views: Mutex::new(Flushing::default()),
         installing: Mutex::default(),
+        copying: Mutex::default(),
         compactions: Compactions::default(),
         flushed: Condvar::new(),
         some_full: AtomicBool::new(false),

@@ -16,8 +16,8 @@ use crate::util::sync::lock;
 
 /// The writing half of a database.
 ///
-/// Locks, in the order in which they are taken: the front of the commit queue, `logs`, `installing`, `views`. None but
-/// `logs` and `installing` is held over I/O.
+/// Locks, in the order in which they are taken: the front of the commit queue, `logs`, `installing`, `views`; before all
+/// of them, `copying`. None but `logs`, `installing` and `copying` is held over I/O.
 pub(super) struct Writer {
     pub(super) queue: CommitQueue,
     pub(super) place: LogPlace,
@@ -26,6 +26,8 @@ pub(super) struct Writer {
     pub(super) views: Mutex<Flushing>,
     /// Held from the edit of a flush until readers look at what it led to (`install.rs`).
     pub(super) installing: Mutex<()>,
+    /// Held while a directory is filled beside the database: two would fill the same one.
+    pub(super) copying: Mutex<()>,
     /// Told when a flush has ended, well or not, and when the database is closed.
     pub(super) flushed: Condvar,
     pub(super) compactions: Compactions,

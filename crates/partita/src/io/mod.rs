@@ -15,6 +15,7 @@
 //! (was created, renamed, linked or removed) survives a power cut only after [`FileSystem::sync_dir`] of its directory.
 
 mod clock;
+mod copy;
 mod disk;
 mod fault;
 mod file;
@@ -27,6 +28,7 @@ mod scheduler;
 mod tests;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub(crate) use copy::{copy_front, link_or_copy};
 pub use disk::{DiskFile, DiskFileSystem, DiskReader, DiskWriter};
 pub use fault::{Call, CallKind, Fault, FaultFileSystem};
 pub use file::{RandomAccessFile, SequentialFile, WritableFile};

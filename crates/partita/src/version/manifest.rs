@@ -67,6 +67,11 @@ impl ManifestWriter {
         Ok(())
     }
 
+    /// Bytes of all edits so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.log.offset()
+    }
+
     /// Makes all edits durable.
     pub(super) fn sync(&mut self) -> Result<()> {
         self.log.sync()

@@ -20,6 +20,7 @@
 
 mod builder;
 mod current;
+mod cut;
 pub mod edit;
 mod family;
 mod file_meta;
@@ -52,6 +53,7 @@ mod version_set;
 
 pub use builder::VersionBuilder;
 pub use current::{database_exists, read_current};
+pub use cut::Cut;
 pub use edit::VersionEdit;
 pub use family::{DEFAULT_FAMILY, DEFAULT_FAMILY_NAME, Family};
 pub use file_meta::{FileChecksum, FileMeta, RareFields, TableCounts};

@@ -31,7 +31,7 @@ use super::plan::Plan;
 use super::recover::{greatest_number, recover};
 use super::replay::{Expectations, Replayed};
 use super::{
-    FileName, FileNumber, ObsoleteFile, ObsoleteFiles, PendingOutput, PendingOutputs, Version,
+    Cut, FileName, FileNumber, ObsoleteFile, ObsoleteFiles, PendingOutput, PendingOutputs, Version,
     VersionEdit,
 };
 use crate::error::{Error, ErrorKind, Result};
@@ -394,6 +394,27 @@ impl VersionSet {
             ..VersionEdit::default()
         };
         self.log_and_apply(vec![edit])
+    }
+
+    /// The files of the database as the manifest has them now, whatever edits come after.
+    ///
+    /// * Errors: of a manifest that has to be begun anew, since the last edit failed.
+    pub fn cut(&self) -> Result<Cut> {
+        self.refuse_if_read_only()?;
+        let mut manifest = lock(&self.manifest);
+        if manifest.writer.is_none() {
+            let plan = Plan::new(&self.families_by_id(), vec![VersionEdit::default()], None)?;
+            self.write_and_install(&mut manifest, plan)?;
+        }
+        let number = self.manifest_number();
+        let manifest_file = self.fs.open(&FileName::Manifest(number).in_dir(&self.dir))?;
+        Ok(Cut {
+            manifest: number,
+            manifest_bytes: manifest.writer.as_ref().map_or(0, ManifestWriter::bytes),
+            manifest_file,
+            versions: self.families().iter().map(|family| family.current()).collect(),
+            first_log: self.min_log_number_to_keep(),
+        })
     }
 
     fn refuse_if_read_only(&self) -> Result<()> {

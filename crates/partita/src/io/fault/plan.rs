@@ -113,7 +113,11 @@ pub enum Fault {
 
 impl Fault {
     fn error(kind: std::io::ErrorKind, path: &Path) -> Error {
-        Error::io("injected", kind.into()).in_file(path)
+        let error = match kind {
+            std::io::ErrorKind::Unsupported => Error::not_supported("injected"),
+            kind => Error::io("injected", kind.into()),
+        };
+        error.in_file(path)
     }
 }
 
