@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use partita::io::FileSystem;
 use partita::options::file::{Finding, FindingKind, Mode, OptionsFile, Severity, nearest};
-use partita::options::{ColumnFamilyOptions, DbOptions, SectionKind};
+use partita::options::{ColumnFamilyOptions, DbOptions};
 
 use crate::bookie_conf::{BookieConf, Statement};
 use crate::error::Result;
@@ -126,28 +126,17 @@ impl SettingsReport {
 
     /// The options, or the first error among the findings.
     pub fn into_result(self) -> Result<IndexOptions> {
-        match self.findings.iter().find(|finding| finding.severity == Severity::Error) {
-            Some(finding) => Err(finding.to_error().into()),
-            None => Ok(self.options),
-        }
+        Finding::first_error(&self.findings)?;
+        Ok(self.options)
     }
 
     /// An options file replaces all settings of the database. What it does not say is Partita's default, but that the last
     /// level is compressed like the others.
     fn take_options_file(&mut self, text: &[u8]) {
-        let mut report = OptionsFile::read(text, Mode::Strict);
-        let asks = |section: SectionKind, name: &str| {
-            report.effective().iter().any(|option| {
-                option.section == section && option.name == name && option.asked.is_some()
-            })
-        };
-        let asks_for_last = asks(SectionKind::ColumnFamily, "bottommost_compression");
-        if let Some(family) = report.options.families.first_mut() {
-            if !asks_for_last {
-                family.options.bottommost_compression = None;
-            }
-            self.options.family = family.options.clone();
-        }
+        let mut defaults = OptionsFile::default();
+        defaults.families[0].options.bottommost_compression = None;
+        let report = defaults.read_over("", text, Mode::Strict);
+        self.options.family = report.options.families[0].options.clone();
         self.options.db = report.options.db;
         self.options.cache_bytes = self
             .options

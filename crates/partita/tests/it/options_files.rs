@@ -342,3 +342,67 @@ fn asked_and_effective_stand_side_by_side() {
     let names = SectionKind::ALL.map(|section| section.specs().len()).iter().sum::<usize>();
     assert_eq!(effective.len(), names);
 }
+
+#[test]
+fn a_file_read_over_other_options_changes_what_it_names_and_judges_the_rest_with_it() {
+    let mut ours = OptionsFile::default();
+    ours.db.max_open_files = 77;
+    ours.families[0].options.table.block_size = 16 << 10;
+    let mut keys = ours.families[0].clone();
+    keys.name = "keys".to_owned();
+    keys.options.write_buffer_size = 1 << 20;
+    ours.families.push(keys);
+
+    // Sections in any order, and none that says nothing.
+    let text = "[TableOptions/BlockBasedTable \"keys\"]\nindex_type=kBinarySearch\npartition_filters=false\n\
+                [CFOptions \"keys\"]\ncompression=kSnappyCompression\n";
+    let report = ours.read_over("ours", text.as_bytes(), Mode::Exact);
+    assert_eq!(report.findings, []);
+    let told = report.effective();
+    let keys = report.options.family("keys").unwrap();
+    assert_eq!((keys.write_buffer_size, keys.table.block_size), (1 << 20, 16 << 10));
+    // Chosen for the last level, too.
+    assert_eq!(keys.bottommost_compression, None);
+    assert_eq!(report.options.db.max_open_files, 77);
+    assert_eq!(report.options.families[0], ours.families[0]);
+    let why = |family: Option<&str>, name: &str| {
+        let found = told.iter().find(|o| o.family.as_deref() == family && o.name == name);
+        found.map(|option| option.why.as_str()).unwrap().to_owned()
+    };
+    assert_eq!(why(None, "max_open_files"), "ours");
+    assert_eq!(why(Some("keys"), "compression"), "as asked");
+    assert_eq!(why(Some("keys"), "write_buffer_size"), "ours");
+    assert_eq!(why(Some("keys"), "bottommost_compression"), "follows from other options");
+    assert_eq!(why(Some("default"), "num_levels"), "default, as in RocksDB");
+}
+
+#[test]
+fn exact_reading_takes_nothing_that_comes_to_nothing() {
+    let cases = [
+        ("[CFOptions \"keys\"]\nnum_levels=7\n", FindingKind::UnknownFamily, 1),
+        ("[TableOptions/BlockBasedTable \"keys\"]\n", FindingKind::UnknownFamily, 1),
+        ("[DBOptions]\nallow_mmap_reads=true\n", FindingKind::NoEffect, 2),
+        (
+            "[TableOptions/BlockBasedTable \"default\"]\nblock_cache=100\n",
+            FindingKind::RuntimeObject,
+            2,
+        ),
+        ("[CFOptions \"default\"]\nfilter_deletes=false\n", FindingKind::Obsolete, 2),
+        ("[DBOptions]\nmax_open_files=many\n", FindingKind::BadValue, 2),
+        ("[DBOptions]\nwal_ttl=1\n", FindingKind::UnknownOption, 2),
+    ];
+    for (text, kind, line) in cases {
+        let report = OptionsFile::default().read_over("ours", text.as_bytes(), Mode::Exact);
+        let [told] = &report.findings[..] else { panic!("{text:?}: {:?}", report.findings) };
+        assert_eq!((told.kind, told.severity), (kind, Severity::Error), "{text:?}");
+        assert_eq!(told.line, Some(line));
+        assert!(report.into_result().is_err());
+    }
+    // A lenient reader takes in column families that are not known, with the options of the first.
+    let mut ours = OptionsFile::default();
+    ours.families[0].options.write_buffer_size = 9;
+    let text = "[DBOptions]\n[CFOptions \"default\"]\nwrite_buffer_size=7\n[CFOptions \"keys\"]\n";
+    let report = ours.read_over("ours", text.as_bytes(), Mode::Lenient);
+    assert_eq!(report.options.families[0].options.write_buffer_size, 7);
+    assert_eq!(report.options.family("keys").unwrap().write_buffer_size, 9);
+}

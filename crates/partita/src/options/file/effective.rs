@@ -83,13 +83,15 @@ impl ReadReport {
         let asked = self.asked(section, family, spec.name);
         let holds = self.options.value(section, family, spec.name);
         let finding = asked.and_then(|asked| told.get(&(Some(asked.line), spec.name)));
+        let base = self.base.family(&self.options.families[family].name);
+        let given = self.base.options.value(section, base, spec.name);
+        let is_default = holds == defaults.value(section, 0, spec.name);
         let why = match (asked, finding) {
             (Some(_), Some(finding)) => finding.message.clone(),
             (Some(asked), None) if asked.value == holds => AS_ASKED.to_owned(),
             (Some(_), None) => "changed by other options".to_owned(),
-            (None, _) if holds != defaults.value(section, 0, spec.name) => {
-                "follows from other options".to_owned()
-            }
+            (None, _) if holds != given => "follows from other options".to_owned(),
+            (None, _) if !self.base.name.is_empty() && !is_default => self.base.name.clone(),
             (None, _) if spec.why_other_default.is_empty() => "default, as in RocksDB".to_owned(),
             (None, _) => format!("default: {}", spec.why_other_default),
         };

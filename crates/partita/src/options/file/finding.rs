@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +62,8 @@ finding_kinds! {
     DuplicateSection = "duplicate-section", InvalidArgument;
     /// A section stands where it must not, or belongs to a column family that the file does not have.
     MisplacedSection = "misplaced-section", InvalidArgument;
+    /// A section is about a column family that is not there.
+    UnknownFamily = "unknown-family", InvalidArgument;
     /// A section that every file has is not there.
     MissingSection = "missing-section", InvalidArgument;
     /// The file's version is not one.
@@ -108,6 +110,12 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// * Errors: the first of the findings that is one.
+    pub fn first_error(findings: &[Self]) -> Result<()> {
+        let first = findings.iter().find(|finding| finding.severity == Severity::Error);
+        first.map_or(Ok(()), |finding| Err(finding.to_error()))
+    }
+
     /// The same as an error.
     pub fn to_error(&self) -> Error {
         Error::new(self.kind.error_kind(), self.place() + &self.message).in_part("options")

@@ -37,6 +37,7 @@ pub use finding::{Finding, FindingKind, Severity};
 pub(crate) use given::{db_findings, family_findings};
 pub use names::{file_name, file_number, newest, obsolete};
 pub use nearest::nearest;
+use read::Base;
 pub use read::{Mode, ReadReport};
 
 use super::{ColumnFamilyOptions, DbOptions, SectionKind};
@@ -96,7 +97,33 @@ impl OptionsFile {
     ///
     /// * `text`: the whole file.
     pub fn read(text: &[u8], mode: Mode) -> ReadReport {
-        read::read(text, mode)
+        read::read(Base::default(), text, mode)
+    }
+
+    /// Reads an options file that says where options differ from these.
+    ///
+    /// * `name`: what these are called in reports (`profile ssd`).
+    /// * A column family that the file brings in has the options of the first of these, where the file says nothing.
+    ///
+    /// ```
+    /// use partita::options::file::{FamilyOptions, Mode, OptionsFile};
+    ///
+    /// let mut ours = OptionsFile::default();
+    /// ours.families[0].options.write_buffer_size = 8 << 20;
+    /// ours.families.push(FamilyOptions { name: "keys".to_owned(), ..ours.families[0].clone() });
+    ///
+    /// let text = b"[TableOptions/BlockBasedTable \"keys\"]\n  block_size=16k\n";
+    /// let report = ours.read_over("ours", text, Mode::Exact);
+    /// let keys = report.options.family("keys").unwrap();
+    /// assert_eq!((keys.write_buffer_size, keys.table.block_size), (8 << 20, 16 << 10));
+    ///
+    /// let text = b"[CFOptions \"kyes\"]\n[DBOptions]\n  use_fsync=true\n";
+    /// let told = ours.read_over("ours", text, Mode::Exact).findings;
+    /// assert!(told[0].message.contains("perhaps keys is meant"));
+    /// assert!(told[1].to_error().to_string().contains("line 3, [DBOptions]: use_fsync=true has no effect"));
+    /// ```
+    pub fn read_over(&self, name: &str, text: &[u8], mode: Mode) -> ReadReport {
+        read::read(Base { options: self.clone(), name: name.to_owned() }, text, mode)
     }
 
     /// The file for RocksDB 7.8 and later, and for [`OptionsFile::read`].

@@ -26,18 +26,38 @@ pub enum Mode {
     /// It is a warning, and left out: for directories that have to open. What Partita cannot honour without harm stays
     /// an error.
     Lenient,
+    /// As [`Mode::Strict`], and what nothing acts on is an error, too: for files that say where options differ from those
+    /// that a program has ([`OptionsFile::read_over`]). Sections may be missing; one of a column family that the program
+    /// does not have is an error.
+    Exact,
 }
 
 /// What a reader made of a file.
 #[derive(Clone, Debug)]
 pub struct ReadReport {
-    /// The options, with Partita's defaults for what the file does not say.
+    /// The options: Partita's defaults, or those that the file was read over, for what the file does not say.
     pub options: OptionsFile,
     /// Everything else there is to tell, in the order of the file.
     pub findings: Vec<Finding>,
     /// Findings beyond the first thousand, which are counted only.
     pub findings_left_out: usize,
     pub(super) asked: HashMap<Place, Asked>,
+    pub(super) base: Base,
+}
+
+/// What holds where a file says nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Base {
+    pub(super) options: OptionsFile,
+    /// What it is called; empty: it is Partita's defaults.
+    pub(super) name: String,
+}
+
+impl Base {
+    /// Options of the column family with this number among those read: those of its name, or else of the first.
+    pub(super) fn family(&self, name: &str) -> usize {
+        self.options.families.iter().position(|family| family.name == name).unwrap_or(0)
+    }
 }
 
 /// Which option: section, index of the column family, name.
@@ -64,10 +84,8 @@ impl ReadReport {
 
     /// The options, or the first error among the findings.
     pub fn into_result(self) -> Result<OptionsFile> {
-        match self.findings.iter().find(|finding| finding.severity == Severity::Error) {
-            Some(finding) => Err(finding.to_error()),
-            None => Ok(self.options),
-        }
+        Finding::first_error(&self.findings)?;
+        Ok(self.options)
     }
 
     pub(super) fn asked(
@@ -81,8 +99,8 @@ impl ReadReport {
 }
 
 /// Reads a file.
-pub(super) fn read(text: &[u8], mode: Mode) -> ReadReport {
-    let mut reader = Reader::new(mode);
+pub(super) fn read(base: Base, text: &[u8], mode: Mode) -> ReadReport {
+    let mut reader = Reader::new(base, mode);
     for line in lines(text) {
         reader.take(line);
     }
@@ -109,12 +127,13 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn new(mode: Mode) -> Self {
+    fn new(base: Base, mode: Mode) -> Self {
         let report = ReadReport {
-            options: OptionsFile::default(),
+            options: OptionsFile { rocksdb_version: None, ..base.options.clone() },
             findings: Vec::new(),
             findings_left_out: 0,
             asked: HashMap::new(),
+            base,
         };
         Self {
             mode,
@@ -198,9 +217,13 @@ impl<'t> Reader<'t> {
                     );
                     return Err((FindingKind::NotSupported, message));
                 }
-                let Some(&family) = self.families.get(&name) else {
-                    let message = format!("no [CFOptions \"{name}\"] stands before it");
-                    return Err((FindingKind::MisplacedSection, message));
+                let family = match self.families.get(&name) {
+                    Some(&family) => family,
+                    None if self.mode == Mode::Exact => self.known_family(&name)?,
+                    None => {
+                        let message = format!("no [CFOptions \"{name}\"] stands before it");
+                        return Err((FindingKind::MisplacedSection, message));
+                    }
                 };
                 match self.tables.insert(family) {
                     true => Ok(Target::Options(SectionKind::Table, family)),
@@ -222,33 +245,39 @@ impl<'t> Reader<'t> {
         line: u32,
         name: String,
     ) -> std::result::Result<Target, (FindingKind, String)> {
-        let families = &mut self.report.options.families;
-        let is_default = name == FamilyOptions::DEFAULT;
-        if self.families.is_empty() && !is_default {
-            let message = format!("the first column family is \"{}\"", FamilyOptions::DEFAULT);
-            self.tell(FindingKind::MisplacedSection, Some(line), None, message);
-            return self.add_family(name);
-        }
         if self.families.contains_key(&name) {
             return Err((
                 FindingKind::DuplicateSection,
                 "it stands twice; the first counts".to_owned(),
             ));
         }
-        if is_default {
-            // It is there from the beginning.
-            families[0].name.clone_from(&name);
-            self.families.insert(name, 0);
-            return Ok(Target::Options(SectionKind::ColumnFamily, 0));
+        let is_default = name == FamilyOptions::DEFAULT;
+        if self.families.is_empty() && !is_default && self.mode != Mode::Exact {
+            let message = format!("the first column family is \"{}\"", FamilyOptions::DEFAULT);
+            self.tell(FindingKind::MisplacedSection, Some(line), None, message);
         }
-        self.add_family(name)
+        let family = match self.known_family(&name) {
+            Ok(family) => family,
+            Err(unknown) if self.mode == Mode::Exact => return Err(unknown),
+            Err(_) => {
+                let options = self.report.base.options.families[0].options.clone();
+                let families = &mut self.report.options.families;
+                families.push(FamilyOptions { name: name.clone(), options });
+                families.len() - 1
+            }
+        };
+        self.families.insert(name, family);
+        Ok(Target::Options(SectionKind::ColumnFamily, family))
     }
 
-    fn add_family(&mut self, name: String) -> std::result::Result<Target, (FindingKind, String)> {
-        let families = &mut self.report.options.families;
-        families.push(FamilyOptions { name: name.clone(), options: Default::default() });
-        self.families.insert(name, families.len() - 1);
-        Ok(Target::Options(SectionKind::ColumnFamily, families.len() - 1))
+    /// The number of a column family that is there, whatever the file says.
+    fn known_family(&self, name: &str) -> std::result::Result<usize, (FindingKind, String)> {
+        let families = &self.report.options.families;
+        families.iter().position(|family| family.name == name).ok_or_else(|| {
+            let meant = nearest(name, families.iter().map(|family| &*family.name));
+            let meant = meant.map_or(String::new(), |meant| format!("; perhaps {meant} is meant"));
+            (FindingKind::UnknownFamily, format!("no column family is called \"{name}\"{meant}"))
+        })
     }
 
     fn end_section(&mut self) {
@@ -460,7 +489,7 @@ impl<'t> Reader<'t> {
             (self.families.contains_key(FamilyOptions::DEFAULT), "[CFOptions \"default\"]"),
         ];
         for (is_there, title) in missing {
-            if !is_there {
+            if !is_there && self.mode != Mode::Exact {
                 let message = format!("{title} is not there; defaults hold");
                 self.tell(FindingKind::MissingSection, None, None, message);
             }
@@ -555,7 +584,9 @@ fn is_built_in(option: &str, value: &str) -> bool {
 pub(super) fn severity(kind: FindingKind, option: Option<&str>, mode: Mode) -> Severity {
     match kind {
         FindingKind::NotSupported => Severity::Error,
-        FindingKind::NoFinalNewline | FindingKind::Obsolete => Severity::Warning,
+        FindingKind::NoFinalNewline => Severity::Warning,
+        _ if mode == Mode::Exact => Severity::Error,
+        FindingKind::Obsolete => Severity::Warning,
         FindingKind::RuntimeObject if option == Some("block_cache") => Severity::Warning,
         FindingKind::NoEffect | FindingKind::RuntimeObject => Severity::Note,
         _ if mode == Mode::Lenient => Severity::Warning,
