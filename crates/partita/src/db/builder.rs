@@ -25,6 +25,7 @@ pub struct DbBuilder {
     pub(super) dir: PathBuf,
     pub(super) fs: Arc<dyn FileSystem>,
     pub(super) cache: Option<Cache>,
+    pub(super) metadata_cache: Option<Cache>,
     pub(super) options: Option<DbOptions>,
     pub(super) families: BTreeMap<String, FamilyConfig>,
     pub(super) comparators: Vec<Arc<dyn Comparator>>,
@@ -43,6 +44,7 @@ impl DbBuilder {
             dir: dir.as_ref().to_owned(),
             fs: Arc::new(DiskFileSystem),
             cache: None,
+            metadata_cache: None,
             options: None,
             families: BTreeMap::new(),
             comparators: Vec::new(),
@@ -64,6 +66,40 @@ impl DbBuilder {
     #[must_use]
     pub fn cache(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
+        self
+    }
+
+    /// A budget of its own, beside that of [`DbBuilder::cache`], for what finds data in tables: pieces of index and filter,
+    /// top levels, open tables, range tombstones. Default: none, they share the one budget.
+    ///
+    /// They never give way to data blocks, then, and stay in memory once they are read, as long as all of them fit. If they
+    /// do not, those that are worth least leave, as from any budget: [`Db::metadata_cache`] tells how much is taken and
+    /// whether something had to leave. Top levels and open tables cannot.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// use partita::cache::{Cache, Role};
+    /// use partita::db::DbBuilder;
+    ///
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// let builder = DbBuilder::new("/db").cache(Cache::new(8 << 20)).metadata_cache(Cache::new(4 << 20));
+    /// # let builder = builder.file_system(disk).options(options);
+    /// let db = builder.open()?;
+    /// db.put(b"apple", b"red")?;
+    /// db.flush()?;
+    /// assert!(db.get(b"apple")?.is_some());
+    /// let metadata = db.metadata_cache().unwrap().stats();
+    /// assert!(metadata.role(Role::IndexPiece).bytes > 0);
+    /// assert_eq!((metadata.role(Role::Data).bytes, metadata.total().evictions), (0, 0));
+    /// assert_eq!(db.cache().stats().role(Role::IndexPiece).bytes, 0);
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    #[must_use]
+    pub fn metadata_cache(mut self, cache: Cache) -> Self {
+        self.metadata_cache = Some(cache);
         self
     }
 

@@ -236,6 +236,11 @@ impl Db {
         &self.inner().cache
     }
 
+    /// The budget that what finds data in tables is charged to, if it has one of its own ([`DbBuilder::metadata_cache`]).
+    pub fn metadata_cache(&self) -> Option<&Cache> {
+        self.inner().builder.metadata_cache.as_ref()
+    }
+
     /// Bytes of logs that recovery did not use, as the recovery mode allows.
     pub fn lost_log_bytes(&self) -> &[LostLogBytes] {
         &self.inner().lost_log_bytes

@@ -273,6 +273,7 @@ pub(super) fn family_state(
         comparators: builder.comparators.clone(),
         prefix_extractor: options.table.prefix_extractor.clone(),
         cache: cache.clone(),
+        metadata_cache: builder.metadata_cache.clone(),
         ..ReaderOptions::default()
     };
     let tables = TableCache::new(

@@ -15,7 +15,7 @@ use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
 
 use super::{ColumnFamily, Db, StallStats};
-use crate::cache::CacheStats;
+use crate::cache::{Cache, CacheStats};
 use crate::memtable::MemTable;
 use crate::options::CompactionStyle;
 use crate::util::sync::lock;
@@ -51,6 +51,8 @@ pub struct DbStats {
     pub stalls: StallStats,
     /// The cache, by role and level. Databases that share a cache share these figures.
     pub cache: CacheStats,
+    /// The cache of what finds data in tables, if it has one of its own.
+    pub metadata_cache: Option<CacheStats>,
     /// Snapshots that are held.
     pub snapshots: SnapshotStats,
     /// The sequence number of the last write that readers see.
@@ -272,6 +274,7 @@ impl Db {
             writes: self.write_stats(),
             stalls: self.stall_stats(),
             cache: inner.cache.stats(),
+            metadata_cache: self.metadata_cache().map(Cache::stats),
             snapshots: inner.snapshots.stats(),
             last_seqno: self.visible_seqno().get(),
             min_log_number_to_keep: inner.versions.min_log_number_to_keep().get(),

@@ -257,3 +257,59 @@ fn the_base_level_is_that_of_the_options() {
     assert_eq!(style(CompactionStyle::Level, false), 1);
     assert_eq!(style(CompactionStyle::Universal, true), u64::MAX);
 }
+
+/// Reads all of 8000 keys, some twice, with this room for data and for what finds it.
+fn read_with_budgets(data: usize, metadata: usize) -> Db {
+    let disk = MemoryFileSystem::new();
+    let scheduler = Arc::new(ManualScheduler::in_order());
+    let mut options = ColumnFamilyOptions::default();
+    options.table.block_size = 512;
+    options.table.metadata_block_size = 512;
+    let config = FamilyConfig { options: Some(options), ..FamilyConfig::default() };
+    let db = builder(&disk)
+        .scheduler(scheduler)
+        .cache(Cache::new(data))
+        .metadata_cache(Cache::new(metadata))
+        .family("default", config)
+        .open()
+        .unwrap();
+    let key = |at: u32| at.wrapping_mul(0x9e37_79b9).to_be_bytes();
+    for at in 0..8000 {
+        db.put(&key(at), &key(at).repeat(20)).unwrap();
+    }
+    db.delete_range(b"\xff", b"\xff\xff").unwrap();
+    db.flush().unwrap();
+    for at in (0..8000).chain(0..2000) {
+        let found = db.get(&key(at)).unwrap();
+        assert_eq!(found.is_some(), key(at)[0] != 0xff, "{at}");
+    }
+    db
+}
+
+#[test]
+fn metadata_with_a_budget_of_its_own_stays_whatever_data_comes_by() {
+    let roles = [Role::IndexPiece, Role::FilterPiece, Role::TopLevel, Role::TableHandle];
+    let db = read_with_budgets(64 << 10, 4 << 20);
+    let stats = db.stats();
+    let metadata = stats.metadata_cache.unwrap();
+    assert!(stats.cache.role(Role::Data).evictions > 1000);
+    assert_eq!(metadata.total().evictions, 0);
+    for role in roles.into_iter().chain([Role::RangeTombstones]) {
+        assert!(metadata.role(role).bytes > 0, "{role}");
+        assert_eq!(stats.cache.role(role).bytes, 0, "{role}");
+    }
+    assert_eq!(metadata.role(Role::Data).bytes, 0);
+    // Each piece was read once.
+    let pieces = metadata.role(Role::FilterPiece);
+    assert_eq!(pieces.misses, pieces.inserts);
+}
+
+#[test]
+fn metadata_that_is_more_than_its_budget_leaves_and_reads_go_on() {
+    let whole = read_with_budgets(64 << 10, 4 << 20).metadata_cache().unwrap().usage_bytes();
+    let limit = whole / 2;
+    let db = read_with_budgets(64 << 10, limit);
+    let metadata = db.metadata_cache().unwrap();
+    assert!(metadata.stats().total().evictions > 0);
+    assert!(metadata.usage_bytes() <= limit, "{} of {limit}", metadata.usage_bytes());
+}

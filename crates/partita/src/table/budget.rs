@@ -3,13 +3,16 @@ use super::block::{DataBlock, IndexBlock};
 use crate::cache::{Admission, BlockMap, Cache, CacheObject, Role, Slots};
 use crate::util::compression::CompressionType;
 
-/// A table's part in the budget: which cache its pieces go to, and what it costs to read them again.
+/// A table's part in the budget: which caches its blocks and pieces go to, and what it costs to read them again.
 ///
 /// Costs are nominal: from sizes and the kind of compression, for a file in the page cache. Nothing looks at a clock, so
 /// that what stays in memory depends on the requests alone.
 #[derive(Clone, Debug)]
 pub(crate) struct TableBudget {
+    /// For data blocks and buffers.
     pub(crate) cache: Cache,
+    /// For pieces of index and filter and what stands above them; the same, as a rule.
+    pub(crate) metadata_cache: Cache,
     pub(crate) level: Option<u8>,
     /// Whether what is read enters the cache, unless the read's context says that it does not.
     pub(crate) fill_cache: bool,
@@ -26,6 +29,7 @@ impl TableBudget {
     /// * `compression`: of the data blocks, as far as it is known.
     pub(crate) fn new(
         cache: Cache,
+        metadata_cache: Cache,
         level: Option<u8>,
         fill_cache: bool,
         compression: Option<CompressionType>,
@@ -38,12 +42,12 @@ impl TableBudget {
             Some(CompressionType::Zlib | CompressionType::Bzip2) => 10_000,
             _ => 1000,
         };
-        Self { cache, level, fill_cache, data_cost }
+        Self { cache, metadata_cache, level, fill_cache, data_cost }
     }
 
     /// Empty slots for pieces.
     pub(crate) fn slots<T: CacheObject>(&self, role: Role, len: usize) -> Slots<T> {
-        Slots::new(&self.cache, role, self.level, len)
+        Slots::new(&self.metadata_cache, role, self.level, len)
     }
 
     /// An empty map of data blocks.

@@ -67,7 +67,7 @@ impl FilterChunks {
         Ok(Some(Self {
             block,
             slots: budget.slots(Role::FilterPiece, layout.count()),
-            _charge: budget.cache.reserve(Role::TopLevel, size_of_val(&*sums)),
+            _charge: budget.metadata_cache.reserve(Role::TopLevel, size_of_val(&*sums)),
             layout,
             sums,
         }))

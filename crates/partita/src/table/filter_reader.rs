@@ -535,7 +535,10 @@ mod tests {
                 metaindex: BlockHandle::NULL,
                 index: None,
             };
-            let budget = TableBudget::new(Cache::new(1 << 20), None, true, None);
+            let budget = {
+                let cache = Cache::new(1 << 20);
+                TableBudget::new(cache.clone(), cache, None, true, None)
+            };
             Self(BlockFetcher::new(file, &footer, true), budget)
         }
 

@@ -40,7 +40,7 @@ impl TableReader {
     /// Loads pieces of the index and filter of `successors` for the key ranges that are hot in this table, which they are
     /// about to replace.
     ///
-    /// * `share_of_budget`: of the cache's budget, from 0 to 1; no more bytes than that are loaded.
+    /// * `share_of_budget`: of the budget that pieces are charged to, from 0 to 1; no more bytes than that are loaded.
     /// * Errors: those of the reads. What was loaded before one stays.
     /// * Cost: the successors' top levels, and a read for each piece. Call it from the thread that installs the new files,
     ///   not from one that answers lookups.
@@ -50,7 +50,8 @@ impl TableReader {
         share_of_budget: f64,
         ctx: &mut ReadContext,
     ) -> Result<HandOver> {
-        let limit = self.budget.cache.budget_bytes() as f64 * share_of_budget.clamp(0.0, 1.0);
+        let limit =
+            self.budget.metadata_cache.budget_bytes() as f64 * share_of_budget.clamp(0.0, 1.0);
         let mut warmer = Warmer { left: limit as u64, done: HandOver::default() };
         let index_heat = match self.index.get() {
             Some(index) => hot_ranges(index.partitions()),

@@ -50,6 +50,9 @@ pub struct ReaderOptions {
     /// The budget that blocks, pieces and the reader itself are charged to. Tables that share one share its budget, so
     /// give all of them a clone of yours. Default: a budget of 32 MiB for the tables opened with this value.
     pub cache: Cache,
+    /// A budget of its own for pieces of index and filter, what stands above them, and the reader itself. Default: none,
+    /// they share [`ReaderOptions::cache`] with data blocks.
+    pub metadata_cache: Option<Cache>,
     /// The table's level in its database, if known: the cache counts by level and keeps level 0 longer. Default: unknown.
     pub level: Option<u8>,
     /// Whether what is read enters the cache; a [`ReadContext`] can say that it does not. Default: yes.
@@ -66,6 +69,7 @@ impl Default for ReaderOptions {
             filter_damage: FilterDamage::default(),
             filter_use: FilterUse::default(),
             cache: Cache::new(DEFAULT_BUDGET_BYTES),
+            metadata_cache: None,
             level: None,
             fill_cache: true,
         }
@@ -116,6 +120,7 @@ impl TableReader {
         let filter = filter_of(&metaindex, &properties, &order, options);
         let budget = TableBudget::new(
             options.cache.clone(),
+            options.metadata_cache.clone().unwrap_or_else(|| options.cache.clone()),
             options.level,
             options.fill_cache,
             data_compression(&properties),
@@ -132,7 +137,7 @@ impl TableReader {
             two_level_index: index_type == IndexType::TwoLevel,
             index_format,
             data_blocks: budget.data_blocks(),
-            charge: budget.cache.reserve(Role::TableHandle, handle_bytes),
+            charge: budget.metadata_cache.reserve(Role::TableHandle, handle_bytes),
             budget,
             index: Lazy::default(),
             filter,

@@ -420,7 +420,7 @@ impl TableReader {
                 }
             };
             let bytes = tombstones.memory_bytes();
-            Ok((tombstones, self.budget.cache.reserve(Role::RangeTombstones, bytes)))
+            Ok((tombstones, self.budget.metadata_cache.reserve(Role::RangeTombstones, bytes)))
         };
         self.range_tombstones.get_or_load(read).map(|(tombstones, _)| tombstones)
     }
@@ -512,7 +512,7 @@ impl TableReader {
         self.charge.bytes()
     }
 
-    /// The cache that the table's blocks and pieces are in.
+    /// The cache that the table's data blocks are in.
     pub fn cache(&self) -> &Cache {
         &self.budget.cache
     }

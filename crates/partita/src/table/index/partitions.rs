@@ -33,7 +33,7 @@ impl<T: CacheObject> Partitions<T> {
         let bytes = separators.heap_bytes() + size_of_val(&*handles);
         Self {
             slots: budget.slots(role, handles.len()),
-            _charge: budget.cache.reserve(Role::TopLevel, bytes),
+            _charge: budget.metadata_cache.reserve(Role::TopLevel, bytes),
             separators,
             handles,
         }

@@ -74,7 +74,8 @@ impl IndexSource<'_> {
 
     /// Whether all of a block of this length may enter the cache at once.
     fn fills(&self, how: Admission, contents_len: usize) -> bool {
-        how == Admission::Fill && contents_len <= self.budget.cache.budget_bytes() / FILL_SHARE
+        how == Admission::Fill
+            && contents_len <= self.budget.metadata_cache.budget_bytes() / FILL_SHARE
     }
 }
 
