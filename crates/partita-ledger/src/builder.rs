@@ -1,11 +1,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use partita::Error;
 use partita::cache::Cache;
 use partita::db::{DbBuilder, FamilyConfig};
 use partita::io::{Clock, DiskFileSystem, FileSystem, Scheduler, SystemClock};
-use partita::key::KeyOrder;
 use partita::options::file::FamilyOptions;
 
 use crate::error::Result;
@@ -117,18 +115,5 @@ impl IndexBuilder {
 
     pub(crate) fn shared_clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
-    }
-
-    /// Refuses a directory whose keys are in another order than an index's.
-    pub(crate) fn check_order(&self, order: &KeyOrder) -> Result<()> {
-        if matches!(order, KeyOrder::Bytewise) {
-            return Ok(());
-        }
-        let message = format!(
-            "keys are ordered by {}, those of an index by {}",
-            order.name(),
-            KeyOrder::Bytewise.name()
-        );
-        Err(Error::invalid_argument(message).in_file(&self.dir).into())
     }
 }

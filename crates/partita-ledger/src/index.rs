@@ -51,7 +51,7 @@ struct Inner {
 impl EntryLocationIndex {
     pub(crate) fn new(db: Db, builder: &IndexBuilder) -> Result<Self> {
         let family = db.default_family();
-        builder.check_order(family.key_order())?;
+        family.require_bytewise_order("an index").map_err(|error| error.in_file(db.dir()))?;
         let (options, clock) = (builder.options(), builder.shared_clock());
         let inner = Inner {
             db,

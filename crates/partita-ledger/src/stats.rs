@@ -1,12 +1,9 @@
 //! What an index tells about itself.
-//!
-//! Each thread records into one of a few shards, so that threads rarely meet; a reader adds them up.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
+use partita::util::sharded::Sharded;
 
 use crate::compaction::CompactionStats;
 
@@ -126,24 +123,16 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-/// Shards of a recorder.
-const SHARDS: usize = 8;
-
 /// Takes the latencies of operations of one kind.
-pub(crate) struct Recorder([Shard; SHARDS]);
-
-/// On cache lines of its own.
-#[repr(align(128))]
-struct Shard(Mutex<OperationStats>);
+pub(crate) struct Recorder(Sharded<OperationStats>);
 
 impl Recorder {
     pub(crate) fn new() -> Self {
-        Self(std::array::from_fn(|_| Shard(Mutex::new(no_operations()))))
+        Self(Sharded::new(no_operations))
     }
 
     pub(crate) fn record(&self, outcome: Outcome, nanos: u64) {
-        let Shard(shard) = &self.0[shard_of_this_thread()];
-        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.0.of_this_thread();
         match outcome {
             Outcome::Found => shard.found.record(nanos),
             Outcome::Absent => shard.absent.record(nanos),
@@ -153,26 +142,17 @@ impl Recorder {
 
     pub(crate) fn stats(&self) -> OperationStats {
         let mut sum = no_operations();
-        for Shard(shard) in &self.0 {
-            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.for_each(|shard| {
             sum.found.add(&shard.found.0);
             sum.absent.add(&shard.absent.0);
             sum.failed.add(&shard.failed.0);
-        }
+        });
         sum
     }
 }
 
 fn no_operations() -> OperationStats {
     OperationStats { found: Latencies::new(), absent: Latencies::new(), failed: Latencies::new() }
-}
-
-fn shard_of_this_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static SHARD: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
-    }
-    SHARD.with(|shard| *shard)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::counters::FamilyCounters;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
 use crate::compaction::Picker;
+use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::merge::{CompactionFilter, MergeOperator};
 use crate::options::ColumnFamilyOptions;
@@ -77,6 +78,22 @@ impl ColumnFamily {
     /// The order of its keys.
     pub fn key_order(&self) -> &KeyOrder {
         self.0.family.key_order()
+    }
+
+    /// Refuses a column family whose keys are not ordered by their bytes.
+    ///
+    /// * `whose`: who needs that order: `an index`.
+    /// * Errors: `InvalidArgument`.
+    pub fn require_bytewise_order(&self, whose: &str) -> Result<()> {
+        if matches!(self.key_order(), KeyOrder::Bytewise) {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!(
+            "keys of column family {:?} are ordered by {}, those of {whose} by {}",
+            self.name(),
+            self.key_order().name(),
+            KeyOrder::Bytewise.name()
+        )))
     }
 
     /// The options that it was opened with.
