@@ -6,10 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use partita::cache::Cache;
 use partita::db::{ColumnFamily, Db, DbBuilder, FamilyConfig, LostLogBytes};
-use partita::io::DiskFileSystem;
 use partita::merge::{MergeOperator, builtin};
 use partita::options::DbOptions;
-use partita::version::{DEFAULT_FAMILY_NAME, VersionSet, VersionSetOptions, database_exists};
+use partita::version::DEFAULT_FAMILY_NAME;
 use partita::wal::DropReason;
 use partita::{Error, Result};
 
@@ -68,13 +67,14 @@ impl Target {
     pub(super) fn open_to_write(&self, create: bool) -> Result<(Db, ColumnFamily)> {
         let mut builder = DbBuilder::new(&self.dir).cache(Cache::new(WRITE_CACHE_BYTES));
         let config = self.config()?;
-        let exists = database_exists(&DiskFileSystem, &self.dir)?;
+        let families = builder.families_on_disk()?;
+        let exists = !families.is_empty();
         if create && !exists {
             // Of a database that is there, its own options hold.
             let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
             builder = builder.options(options);
         }
-        let is_missing = create && !(exists && self.has_family()? || self.is_default());
+        let is_missing = create && !(families.contains(&self.cf) || self.is_default());
         if let Some(config) = config.clone().filter(|_| !is_missing) {
             builder = builder.family(&self.cf, config);
         }
@@ -89,13 +89,6 @@ impl Target {
 
     fn is_default(&self) -> bool {
         self.cf == DEFAULT_FAMILY_NAME
-    }
-
-    /// Whether the database has the family.
-    fn has_family(&self) -> Result<bool> {
-        let options = VersionSetOptions { read_only: true, ..VersionSetOptions::default() };
-        let versions = VersionSet::recover(Arc::new(DiskFileSystem), &self.dir, options)?;
-        Ok(versions.families().iter().any(|family| family.name() == self.cf))
     }
 
     /// The family's configuration, if the command line says something about it.

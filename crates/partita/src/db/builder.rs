@@ -9,6 +9,7 @@ use crate::io::{Clock, DiskFileSystem, FileSystem, Scheduler, SystemClock};
 use crate::key::Comparator;
 use crate::merge::MergeOperator;
 use crate::options::DbOptions;
+use crate::version::{VersionSet, VersionSetOptions, database_exists};
 
 /// How a database is opened.
 ///
@@ -162,6 +163,39 @@ impl DbBuilder {
     ///   [`Db::option_findings`].
     pub fn open(&self) -> Result<Db> {
         open_write::open(self)
+    }
+
+    /// The names of the column families that are in the directory, by number; none if there is no database.
+    ///
+    /// * Nothing in the directory changes; the manifest alone is read.
+    /// * Errors: those of [`DbBuilder::open_read_only`].
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::{DbBuilder, FamilyConfig};
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// let builder = DbBuilder::new("/db");
+    /// # let builder = builder.file_system(disk).options(options);
+    /// assert!(builder.families_on_disk()?.is_empty());
+    /// builder.open()?.create_family("ledger", FamilyConfig::default())?;
+    /// assert_eq!(builder.families_on_disk()?, ["default", "ledger"]);
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    #[doc(alias = "ListColumnFamilies")]
+    pub fn families_on_disk(&self) -> Result<Vec<String>> {
+        if !database_exists(&*self.fs, &self.dir)? {
+            return Ok(Vec::new());
+        }
+        let options = VersionSetOptions {
+            comparators: self.comparators.clone(),
+            read_only: true,
+            ..VersionSetOptions::default()
+        };
+        let versions = VersionSet::recover(Arc::clone(&self.fs), &self.dir, options)?;
+        Ok(versions.families().iter().map(|family| family.name().to_owned()).collect())
     }
 
     /// Opens the database to be read, as it is now, together with what its logs hold.

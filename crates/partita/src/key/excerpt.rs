@@ -4,7 +4,14 @@ use std::fmt;
 const SHOWN_LEN_MAX: usize = 64;
 
 /// A key as messages show it: escaped, and no more of it than a person reads.
-pub(crate) struct Excerpt<'k>(pub(crate) &'k [u8]);
+///
+/// ```
+/// use partita::key::Excerpt;
+///
+/// assert_eq!(Excerpt(b"a\x00").to_string(), r#""a\x00""#);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Excerpt<'k>(pub &'k [u8]);
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,7 +17,7 @@ mod seqno;
 mod value_type;
 
 pub use comparator::{BYTEWISE_NAME, Comparator, KeyOrder, REVERSE_BYTEWISE_NAME};
-pub(crate) use excerpt::Excerpt;
+pub use excerpt::Excerpt;
 pub(crate) use internal_key::user_key;
 pub use internal_key::{InternalKey, PACKED_LEN, append_internal_key, pack};
 pub use key_hash::KeyHash;
