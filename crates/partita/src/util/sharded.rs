@@ -1,3 +1,5 @@
+//! Counting by many threads.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
