@@ -236,6 +236,44 @@ unsafe extern "C" {
         limit_len: usize,
     );
 
+    pub(crate) fn rocksdb_delete_file_in_range_cf(
+        db: *mut Db,
+        family: *mut ColumnFamily,
+        start: *const c_char,
+        start_len: usize,
+        limit: *const c_char,
+        limit_len: usize,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_ingest_external_file_cf(
+        db: *mut Db,
+        family: *mut ColumnFamily,
+        files: *const *const c_char,
+        count: usize,
+        options: *const IngestOptions,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_ingestexternalfileoptions_set_move_files(
+        options: *mut IngestOptions,
+        on: c_uchar,
+    );
+    pub(crate) fn rocksdb_ingestexternalfileoptions_set_snapshot_consistency(
+        options: *mut IngestOptions,
+        on: c_uchar,
+    );
+    pub(crate) fn rocksdb_ingestexternalfileoptions_set_allow_global_seqno(
+        options: *mut IngestOptions,
+        on: c_uchar,
+    );
+    pub(crate) fn rocksdb_ingestexternalfileoptions_set_allow_blocking_flush(
+        options: *mut IngestOptions,
+        on: c_uchar,
+    );
+    pub(crate) fn rocksdb_ingestexternalfileoptions_set_ingest_behind(
+        options: *mut IngestOptions,
+        on: c_uchar,
+    );
+
     pub(crate) fn rocksdb_sstfilewriter_create(
         env: *const EnvOptions,
         options: *const Options,

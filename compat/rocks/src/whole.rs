@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 
 use partita::batch::Record;
@@ -35,6 +35,24 @@ pub enum LastLevel {
     /// `kForce`
     Force = 2,
 }
+
+/// How files are ingested, where it is not RocksDB's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "as RocksDB has them")]
+pub struct Ingestion {
+    /// `move_files`
+    pub moved: bool,
+    /// Not `snapshot_consistency`
+    pub shown_to_snapshots: bool,
+    /// Not `allow_global_seqno`
+    pub without_global_seqno: bool,
+    /// Not `allow_blocking_flush`
+    pub without_flush: bool,
+    /// `ingest_behind`
+    pub behind: bool,
+}
+
+type SetIngestion = unsafe extern "C" fn(*mut ffi::IngestOptions, u8);
 
 /// An open database.
 pub struct WholeDb {
@@ -167,6 +185,51 @@ impl WholeDb {
         }
         // SAFETY: owned and not used afterwards.
         unsafe { ffi::rocksdb_compactoptions_destroy(options) };
+    }
+
+    /// Drops the tables of a family all of whose keys are between these, both included.
+    pub fn delete_files_in_range(&self, family: usize, from: &[u8], to: &[u8]) -> Result<()> {
+        let handle = self.handles[family];
+        let ((from, from_len), (to, to_len)) = (c_bytes(from), c_bytes(to));
+        // SAFETY: all are live; pointers and lengths describe live slices.
+        checked(|error| unsafe {
+            ffi::rocksdb_delete_file_in_range_cf(
+                self.db, handle, from, from_len, to, to_len, error,
+            );
+        })
+    }
+
+    /// Ingests files into a family.
+    pub fn ingest(&self, family: usize, files: &[PathBuf], how: Ingestion) -> Result<()> {
+        let names: Vec<CString> = files.iter().map(|file| c_path(file)).collect();
+        let pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
+        let handle = self.handles[family];
+        // SAFETY: see the module.
+        let options = unsafe { ffi::rocksdb_ingestexternalfileoptions_create() };
+        for (set, on) in [
+            (ffi::rocksdb_ingestexternalfileoptions_set_move_files as SetIngestion, how.moved),
+            (
+                ffi::rocksdb_ingestexternalfileoptions_set_snapshot_consistency,
+                !how.shown_to_snapshots,
+            ),
+            (
+                ffi::rocksdb_ingestexternalfileoptions_set_allow_global_seqno,
+                !how.without_global_seqno,
+            ),
+            (ffi::rocksdb_ingestexternalfileoptions_set_allow_blocking_flush, !how.without_flush),
+            (ffi::rocksdb_ingestexternalfileoptions_set_ingest_behind, how.behind),
+        ] {
+            // SAFETY: live.
+            unsafe { set(options, on.into()) };
+        }
+        // SAFETY: `pointers` holds that many NUL-terminated paths; all live through the call.
+        let ingested = checked(|error| unsafe {
+            let (pointers, count) = (pointers.as_ptr(), pointers.len());
+            ffi::rocksdb_ingest_external_file_cf(self.db, handle, pointers, count, options, error);
+        });
+        // SAFETY: owned and not used afterwards.
+        unsafe { ffi::rocksdb_ingestexternalfileoptions_destroy(options) };
+        ingested
     }
 
     /// All visible rows of a family, first to last.

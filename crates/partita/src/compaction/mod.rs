@@ -24,7 +24,7 @@ mod tombstones;
 
 pub(crate) use job::{Job, KeyRange, Product};
 pub(crate) use new_table::{NewTable, Origin};
-pub(crate) use picker::{Compaction, Moment, Picker};
+pub(crate) use picker::{Compaction, Moment, Picker, pick_files_inside};
 pub(crate) use split::split;
 pub(crate) use stripes::Stripes;
 pub(crate) use survivors::{Fates, Rules, Surroundings, Survivors};

@@ -17,7 +17,7 @@
 //! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
 //! | `pressure.rs`, `stall.rs`, `memory.rs`, `progress.rs` | writers slowed down by what they leave behind |
 //! | `background_error.rs`, `resume.rs` | what stops writes, and how they go on |
-//! | `compact.rs`, `compact_range.rs` | tables merged, in the background and by hand |
+//! | `compact.rs`, `compact_range.rs`, `delete_files.rs` | tables merged, in the background and by hand; dropped by range |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `checkpoint.rs`, `new_dir.rs` | the database at one moment, as a directory of its own |
@@ -55,6 +55,9 @@ mod concurrency_tests;
 mod counters;
 #[cfg(test)]
 mod crash_tests;
+mod delete_files;
+#[cfg(test)]
+mod delete_files_tests;
 mod estimates;
 mod family;
 mod file_iter;

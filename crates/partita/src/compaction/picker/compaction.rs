@@ -31,6 +31,8 @@ pub(crate) enum Reason {
     FifoBytes,
     /// The oldest tables are older than FIFO compaction keeps them.
     FifoTtl,
+    /// All keys of a file are in a range that was dropped by hand.
+    InRange,
     Manual,
 }
 
@@ -180,7 +182,7 @@ impl Compaction {
 
     /// Whether the files only go, and nothing is written in their place.
     pub(crate) fn is_drop(&self) -> bool {
-        matches!(self.reason, Reason::FifoBytes | Reason::FifoTtl)
+        matches!(self.reason, Reason::FifoBytes | Reason::FifoTtl | Reason::InRange)
     }
 }
 

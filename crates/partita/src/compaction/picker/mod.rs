@@ -5,7 +5,7 @@
 //! * `marks.rs`: files that are merged for what is in them; `weight.rs`: what deletions count.
 //! * `universal.rs`, `runs.rs`: sorted runs that are neighbours in age.
 //! * `fifo.rs`: the oldest tables are dropped.
-//! * `range.rs`: files of a range of keys, for compactions by hand.
+//! * `range.rs`: files of a range of keys, for compactions by hand; `inside.rs`: those that hold nothing else, to be dropped.
 //!
 //! A picker looks at one version and keeps nothing: what is under way is seen by the files' reservations. So a pick costs no
 //! more than a walk over the family's files.
@@ -25,6 +25,7 @@
 
 mod compaction;
 mod fifo;
+mod inside;
 mod leveled;
 mod marks;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use std::sync::Arc;
 
 pub(crate) use compaction::{Compaction, LevelInput, Reason};
 pub(crate) use fifo::FifoPicker;
+pub(crate) use inside::pick_files_inside;
 pub(crate) use leveled::LeveledPicker;
 pub(crate) use universal::UniversalPicker;
 
