@@ -117,20 +117,30 @@ impl TableSurvey {
     /// Visits every block: data blocks with the index piece that names them, then filters and other meta blocks, the
     /// metaindex last. Damage and failed reads are visited as errors that name the block.
     pub fn visit_blocks(&self, visit: &mut dyn FnMut(Result<SurveyedBlock>)) {
-        let mut extents = Extents::default();
+        self.visit(Depth::Data, visit);
+    }
+
+    /// Visits every block that is not data, and reads of the index only the top level. For a look at thousands of tables:
+    /// it costs a few reads a table, and two for each partition of index and filter.
+    pub fn visit_metadata(&self, visit: &mut dyn FnMut(Result<SurveyedBlock>)) {
+        self.visit(Depth::Metadata, visit);
+    }
+
+    fn visit(&self, depth: Depth, visit: &mut dyn FnMut(Result<SurveyedBlock>)) {
+        let mut walk = Walk { depth, extents: Extents::default(), visit };
         let role = match self.index_type {
             IndexType::TwoLevel => BlockRole::IndexTopLevel,
             _ => BlockRole::Index,
         };
-        self.visit_block(role, self.index_handle, true, &mut extents, visit);
+        self.visit_block(role, self.index_handle, true, &mut walk);
         for (name, handle) in self.metaindex.iter() {
             match metaindex::role_of(name, false) {
                 // Visited above, wherever its handle stands.
                 BlockRole::Index => {}
-                role => self.visit_block(role, handle, name_is_builtin(name), &mut extents, visit),
+                role => self.visit_block(role, handle, name_is_builtin(name), &mut walk),
             }
         }
-        self.visit_block(BlockRole::Metaindex, self.footer.metaindex, false, &mut extents, visit);
+        self.visit_block(BlockRole::Metaindex, self.footer.metaindex, false, &mut walk);
     }
 
     /// Visits a block, and before it the blocks that it names.
@@ -141,26 +151,27 @@ impl TableSurvey {
         role: BlockRole,
         handle: BlockHandle,
         known_policy: bool,
-        extents: &mut Extents,
-        visit: &mut dyn FnMut(Result<SurveyedBlock>),
+        walk: &mut Walk<'_>,
     ) {
         // A block that is named again and again would make a walk without end of a small file.
-        if let Err(error) = extents.insert(handle) {
-            return visit(Err(self.fetcher.place(error, handle, role)));
+        if let Err(error) = walk.extents.insert(handle) {
+            return (walk.visit)(Err(self.fetcher.place(error, handle, role)));
         }
         let named = match role {
             BlockRole::IndexTopLevel => Some(BlockRole::IndexPartition),
-            BlockRole::Index | BlockRole::IndexPartition => Some(BlockRole::Data),
+            BlockRole::Index | BlockRole::IndexPartition if walk.depth == Depth::Data => {
+                Some(BlockRole::Data)
+            }
             BlockRole::FilterTopLevel if known_policy => Some(BlockRole::FilterPartition),
             _ => None,
         };
         let walked = match named {
             Some(named) => self.index_entries(role, handle, &mut |entry| {
-                self.visit_block(named, entry, known_policy, extents, visit);
+                self.visit_block(named, entry, known_policy, walk);
             }),
             None => Ok(()),
         };
-        visit(walked.and_then(|()| self.look_at(role, handle, known_policy)));
+        (walk.visit)(walked.and_then(|()| self.look_at(role, handle, known_policy)));
     }
 
     /// Calls `each` with the handles in an index block.
@@ -301,6 +312,20 @@ impl TableSurvey {
         let user_key = InternalKey::decode(cursor.key()).map_err(place)?.user_key.to_vec();
         Ok((block, user_key))
     }
+}
+
+/// Which blocks are visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Metadata,
+    Data,
+}
+
+/// A visit under way.
+struct Walk<'v> {
+    depth: Depth,
+    extents: Extents,
+    visit: &'v mut dyn FnMut(Result<SurveyedBlock>),
 }
 
 #[derive(Clone, Copy)]

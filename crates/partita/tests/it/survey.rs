@@ -39,6 +39,13 @@ fn a_survey_finds_the_blocks_that_the_reader_lists_and_their_lengths() {
         let reader = Arc::new(TableReader::open(file, &ReaderOptions::default(), ctx).unwrap());
         assert_eq!(found, reader.blocks(ctx).unwrap(), "{}", table.name());
 
+        // Without the data it finds the same.
+        let mut metadata = Vec::new();
+        survey.visit_metadata(&mut |block| metadata.push(block.unwrap()));
+        let not_data: Vec<SurveyedBlock> =
+            blocks.iter().filter(|block| block.role != BlockRole::Data).copied().collect();
+        assert_eq!(metadata, not_data, "{}", table.name());
+
         // What data blocks claim to be before compression is what they are.
         let lengths = blocks.iter().filter(|block| block.role == BlockRole::Data);
         let claimed: Option<u64> = lengths.map(|block| block.uncompressed_len).sum();
