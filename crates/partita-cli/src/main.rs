@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`sst`] | `partita sst …`: tools for single tables |
 //! | [`db`] | `partita db …`: tools for databases |
+//! | [`doctor`] | `partita doctor` |
 //! | [`budget_bench`] | `partita budget-bench` |
 //! | [`filter_bench`] | `partita filter-bench` |
 //! | [`inputs`] | which files the command line names |
@@ -12,12 +13,12 @@
 //! | [`progress`] | a status line for long work |
 //! | [`columns`] | columns of text that line up |
 //! | [`escape`] | keys and values as text |
-//! | [`units`] | sizes and times as text |
 #![forbid(unsafe_code)]
 
 mod budget_bench;
 mod columns;
 mod db;
+mod doctor;
 mod escape;
 mod filter_bench;
 mod inputs;
@@ -25,7 +26,7 @@ mod outcome;
 mod output;
 mod progress;
 mod sst;
-mod units;
+use partita_doctor::units;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,7 @@ enum Command {
     /// Look into databases, and write to them.
     #[command(subcommand)]
     Db(db::Command),
+    Doctor(doctor::Doctor),
     FilterBench(filter_bench::FilterBench),
 }
 
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Sst(command) => command.run(),
         Command::BudgetBench(command) => command.run(),
         Command::Db(command) => command.run(),
+        Command::Doctor(command) => command.run(),
         Command::FilterBench(command) => command.run(),
     };
     output::exit_code(result)

@@ -14,7 +14,7 @@ pub(crate) enum Outcome {
     Absent,
     /// Exit code 2: something could not be looked at; what was looked at is sound.
     Unseen,
-    /// Exit code 1: damage was found.
+    /// Exit code 1: damage was found, or something that the doctor warns of.
     Damage,
 }
 

@@ -1,7 +1,7 @@
-//! Sizes, counts and times as text for people.
+//! Sizes, counts, shares and times as text for people.
 
 /// A count with a comma every three digits: `16,235`.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// A size in the unit that suits it: `8.7 MiB`; below 1 KiB in bytes.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -32,8 +32,30 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
+/// A size from what people write: `67108864`, `64m`, `64MiB`, `1.5 GB`; units are powers of 1,024.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let expected =
+        || format!("{text:?} is no size: expected a number of bytes, or one with k, m, g or t");
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return Err(expected()),
+    };
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(1 << shift).ok_or_else(expected);
+    }
+    let bytes = number.parse::<f64>().map_err(|_| expected())? * (1_u64 << shift) as f64;
+    if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(expected()) }
+}
+
 /// A size for people and exact: `8.7 MiB (9,123,456 bytes)`.
-pub(crate) fn exact_size(bytes: u64) -> String {
+pub fn exact_size(bytes: u64) -> String {
     match bytes {
         1 => "1 byte".to_owned(),
         0..1024 => format!("{bytes} bytes"),
@@ -42,15 +64,40 @@ pub(crate) fn exact_size(bytes: u64) -> String {
 }
 
 /// `1 file`, `3 files`.
-pub(crate) fn counted(value: u64, noun: &str) -> String {
+pub fn counted(value: u64, noun: &str) -> String {
     match value {
         1 => format!("1 {noun}"),
         _ => format!("{} {noun}s", count(value)),
     }
 }
 
+/// A share of a whole as a percentage: `93.4 %`; near the ends without claiming all or nothing.
+pub fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.05 {
+        return "< 0.1 %".to_owned();
+    }
+    if percent < 100.0 && percent > 99.9 {
+        return "> 99.9 %".to_owned();
+    }
+    match percent.fract() == 0.0 {
+        true => format!("{percent:.0} %"),
+        false => format!("{percent:.1} %"),
+    }
+}
+
+/// A time span: `2.3 ms`, `870 ns`.
+pub fn seconds(seconds: f64) -> String {
+    for (unit, name) in [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")] {
+        if seconds >= unit {
+            return format!("{:.1} {name}", seconds / unit);
+        }
+    }
+    format!("{:.0} ns", seconds * 1e9)
+}
+
 /// A time in Unix seconds, in UTC: `2026-11-30 09:54:47 UTC`.
-pub(crate) fn time(unix_seconds: u64) -> String {
+pub fn time(unix_seconds: u64) -> String {
     let (days, seconds) = (unix_seconds / 86_400, unix_seconds % 86_400);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match civil_date(days) {
@@ -96,6 +143,42 @@ mod tests {
         assert_eq!(exact_size(1), "1 byte");
         assert_eq!(exact_size(512), "512 bytes");
         assert_eq!(exact_size(9_123_456), "8.7 MiB (9,123,456 bytes)");
+    }
+
+    #[test]
+    fn shares_and_spans_are_rounded_but_not_to_nothing() {
+        for (value, text) in [
+            (0.0, "0 %"),
+            (0.0001, "< 0.1 %"),
+            (0.5, "50 %"),
+            (0.934, "93.4 %"),
+            (0.9999, "> 99.9 %"),
+            (1.0, "100 %"),
+        ] {
+            assert_eq!(share(value), text);
+        }
+        for (value, text) in
+            [(2.0, "2.0 s"), (0.0023, "2.3 ms"), (1.5e-6, "1.5 us"), (3e-8, "30 ns")]
+        {
+            assert_eq!(seconds(value), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("67108864", 64 << 20),
+            ("64m", 64 << 20),
+            (" 64 MiB ", 64 << 20),
+            ("1.5g", 3 << 29),
+            ("2TB", 2 << 40),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "m", "-1", "64x", "1.2.3", "99999999999g"] {
+            assert!(parse_size(text).unwrap_err().contains("no size"), "{text}");
+        }
     }
 
     #[test]

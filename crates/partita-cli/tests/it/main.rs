@@ -6,6 +6,7 @@ mod db_scan;
 mod db_stats;
 mod db_verify;
 mod db_wal;
+mod doctor;
 mod manifest;
 mod options;
 mod pipes;

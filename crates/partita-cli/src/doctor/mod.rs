@@ -1,0 +1,128 @@
+//! `partita doctor`: what cache and filters do to whoever reads a database, and what to do about it.
+
+mod shape;
+mod text;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use partita::io::DiskFileSystem;
+use partita_doctor::cache::{CacheKind, SHARD_BITS_MAX};
+use partita_doctor::units::parse_size;
+use partita_doctor::{Report, Request, Severity, examine};
+
+use crate::outcome::Outcome;
+use crate::output;
+
+/// Look at RocksDB's directories and say what is wrong with their caches and filters.
+///
+/// A directory is that of a database, or one that has databases below it: a bookie's ledger directory, a tree of state
+/// stores. Nothing is written, and its owner may be at work. Each finding comes with its evidence, with what it means, and
+/// with the exact setting that mends it.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  partita doctor /var/lib/db
+  partita doctor --cache 256m --cache-kind lru /bookie/current
+  partita doctor --json /var/lib/db | jq '.databases[].findings[] | select(.severity == \"error\")'
+
+--json prints one object.
+  databases  [dir, rocksdb_version, is_being_written, shape, findings]
+  findings   [severity (note, warning, error), code, title, families, figures [name, label, value],
+              evidence (noun, total, columns, rows), consequence, remedies [what, rocksdb, partita, then]]
+  problems   [file, message, is_damage, is_unsupported]: what could not be looked at
+Sizes are in bytes, shares from 0 to 1, times in seconds.
+
+Exit code: 0 nothing is wrong, 1 there are findings that --fail-on asks for, 2 something could not be looked at.")]
+pub(crate) struct Doctor {
+    /// Directories of databases, or above them.
+    #[arg(value_name = "DIR", required = true)]
+    dirs: Vec<PathBuf>,
+    /// The capacity of the block cache: 64m, 1g. By default what LOG says, or else RocksDB's default.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    cache: Option<u64>,
+    /// The kind of the block cache.
+    #[arg(long, value_name = "KIND")]
+    cache_kind: Option<Kind>,
+    /// The number of its shards, as a power of two. By default RocksDB's choice.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(SHARD_BITS_MAX)))]
+    shard_bits: Option<u32>,
+    /// The memory that index and filters outside of the cache may have.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<u64>,
+    /// By how much the data may grow: 2x,4x.
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = parse_times)]
+    growth: Vec<f64>,
+    /// From which severity on findings make the exit code 1.
+    #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+    fail_on: FailOn,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    Lru,
+    HyperClock,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FailOn {
+    Warning,
+    Error,
+}
+
+impl Doctor {
+    /// Looks and tells. The error is one of standard output.
+    pub(crate) fn run(&self) -> io::Result<Outcome> {
+        let report = examine(&DiskFileSystem, &self.dirs, &self.request());
+        let mut out = output::stdout();
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, &report)?;
+            writeln!(out)?;
+        } else {
+            for problem in &report.problems {
+                output::complain(problem);
+            }
+            text::write(&mut out, &report)?;
+        }
+        out.flush()?;
+        Ok(self.outcome(&report))
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            cache_bytes: self.cache,
+            cache_kind: self.cache_kind.map(|kind| match kind {
+                Kind::Lru => CacheKind::Lru,
+                Kind::HyperClock => CacheKind::HyperClock,
+            }),
+            shard_bits: self.shard_bits,
+            memory_bytes: self.memory,
+            growth: self.growth.clone(),
+        }
+    }
+
+    fn outcome(&self, report: &Report) -> Outcome {
+        let fail_on = match self.fail_on {
+            FailOn::Warning => Severity::Warning,
+            FailOn::Error => Severity::Error,
+        };
+        if report.worst().is_some_and(|worst| worst >= fail_on) {
+            Outcome::Damage
+        } else if !report.problems.is_empty() {
+            Outcome::Unseen
+        } else {
+            Outcome::Clean
+        }
+    }
+}
+
+/// `4x` or `4` as a factor.
+fn parse_times(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches(['x', 'X']);
+    let times = number.parse::<f64>().ok().filter(|times| (1.0..=1e6).contains(times));
+    times.ok_or_else(|| format!("{text:?} is no growth: expected 2x, 4x"))
+}

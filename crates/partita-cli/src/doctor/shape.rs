@@ -1,0 +1,152 @@
+//! The shape of a database as a table: levels of each family, and how its tables are made.
+
+use std::io::{self, Write};
+
+use partita_doctor::shape::{FamilyShape, Make, Shape, Sums};
+
+use crate::columns::{self, Side};
+use crate::units::{count, counted, share, size};
+
+/// Families that are told one by one: those with the most bytes.
+const FAMILIES_MAX: usize = 8;
+/// Makes of tables that are told of a family.
+const MAKES_MAX: usize = 4;
+
+/// Prints it.
+pub(super) fn write(out: &mut impl Write, shape: &Shape) -> io::Result<()> {
+    if shape.total.files == 0 {
+        return writeln!(out, "  no tables");
+    }
+    let mut families: Vec<&FamilyShape> = shape.families.iter().collect();
+    families.sort_by_key(|family| std::cmp::Reverse(family.total.bytes));
+    write_levels(out, shape, &families)?;
+    write_makes(out, &families)?;
+    write_metadata(out, shape)
+}
+
+fn write_levels(out: &mut impl Write, shape: &Shape, families: &[&FamilyShape]) -> io::Result<()> {
+    let mut rows = vec![header()];
+    for family in families.iter().take(FAMILIES_MAX) {
+        for (at, level) in family.levels.iter().enumerate() {
+            let name = if at == 0 { family.name.clone() } else { String::new() };
+            rows.push(row(name, format!("L{}", level.level), &level.total));
+        }
+    }
+    if families.len() > 1 || families.first().is_some_and(|family| family.levels.len() > 1) {
+        let name = match families.len() - families.len().min(FAMILIES_MAX) {
+            0 => "all".to_owned(),
+            more => format!("all, with {more} more"),
+        };
+        rows.push(row(name, String::new(), &shape.total));
+    }
+    leave_out_empty_columns(&mut rows);
+    let sides: Vec<Side> = (0..rows[0].len())
+        .map(|column| if column < 2 { Side::Left } else { Side::Right })
+        .collect();
+    for line in columns::lines(&sides, &rows) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+fn header() -> Vec<String> {
+    [
+        "family",
+        "level",
+        "tables",
+        "bytes",
+        "entries",
+        "deletions",
+        "ranges",
+        "merges",
+        "data",
+        "filter",
+        "index",
+        "top levels",
+        "dictionaries",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn row(family: String, level: String, sums: &Sums) -> Vec<String> {
+    let counts = [sums.deletions, sums.range_deletions, sums.merge_operands];
+    let sizes = [
+        sums.data_bytes,
+        sums.filter_bytes,
+        sums.index_bytes,
+        sums.top_level_bytes,
+        sums.dictionary_bytes,
+    ];
+    let mut row = vec![family, level, count(sums.files), size(sums.bytes), count(sums.entries)];
+    row.extend(counts.map(|number| some(number, count)));
+    row.extend(sizes.map(|bytes| some(bytes, size)));
+    row
+}
+
+fn some(value: u64, text: fn(u64) -> String) -> String {
+    if value == 0 { String::new() } else { text(value) }
+}
+
+/// A column in which no row has anything says nothing.
+fn leave_out_empty_columns(rows: &mut [Vec<String>]) {
+    for column in (2..rows[0].len()).rev() {
+        if rows[1..].iter().all(|row| row[column].is_empty()) {
+            for row in rows.iter_mut() {
+                row.remove(column);
+            }
+        }
+    }
+}
+
+fn write_makes(out: &mut impl Write, families: &[&FamilyShape]) -> io::Result<()> {
+    let named = families.len() > 1;
+    for family in families.iter().take(FAMILIES_MAX) {
+        for make in family.makes.iter().take(MAKES_MAX) {
+            let name = if named { format!("{}: ", family.name) } else { String::new() };
+            writeln!(out, "  {name}{}", make_in_words(make))?;
+        }
+        let more = family.makes.len().saturating_sub(MAKES_MAX) as u64;
+        if more > 0 {
+            writeln!(out, "  … and {}", counted(more, "more make"))?;
+        }
+    }
+    Ok(())
+}
+
+fn make_in_words(make: &Make) -> String {
+    let of = &make.make;
+    let policy = match &of.policy {
+        Some(policy) if of.filter.as_str() != "no filter" => format!(" ({policy})"),
+        _ => String::new(),
+    };
+    let filter = match of.filter.as_str() {
+        "no filter" => "no filter".to_owned(),
+        shape => format!("{shape} filter"),
+    };
+    format!(
+        "{} with {filter}{policy}, index {}, format version {}, {}",
+        counted(make.files, "table"),
+        of.index,
+        of.format_version,
+        of.checksum
+    )
+}
+
+fn write_metadata(out: &mut impl Write, shape: &Shape) -> io::Result<()> {
+    let need = &shape.metadata;
+    let filters = match shape.total.filter_bytes {
+        0 => "no filters".to_owned(),
+        _ => format!(
+            "{} of it filters, {} of these on the last level",
+            share(need.filter_share),
+            share(need.last_level_filter_share)
+        ),
+    };
+    writeln!(
+        out,
+        "  metadata: {} in memory ({filters}); twice the data needs {} more",
+        size(need.now_bytes),
+        size(need.next_doubling_adds_bytes)
+    )
+}

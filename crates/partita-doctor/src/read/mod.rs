@@ -1,0 +1,18 @@
+//! Reading directories without opening them as databases: nothing is written, no lock is taken, no comparator is needed.
+//!
+//! ```text
+//! find.rs        a path -> directories of databases at it or below it
+//! database.rs    a directory -> Database; looks again where files vanish meanwhile
+//!   manifest.rs    CURRENT and MANIFEST -> which tables there are, even up to damage
+//!   table.rs       a table's end, index top level and filter -> TableLayout
+//!   info_log.rs    LOG files -> caches, settings, stalls
+//! ```
+
+mod database;
+mod find;
+mod info_log;
+mod manifest;
+mod table;
+
+pub use database::read_database;
+pub use find::find_databases;

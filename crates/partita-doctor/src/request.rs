@@ -1,0 +1,20 @@
+//! What is asked of the doctor, beside the directories.
+
+use crate::cache::CacheKind;
+
+/// What the caller knows that no file says.
+///
+/// The default asks for everything that the directories themselves answer.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The capacity of the block cache. Without it LOG says, or else the default of the release counts.
+    pub cache_bytes: Option<u64>,
+    /// Its kind.
+    pub cache_kind: Option<CacheKind>,
+    /// Its number of shards, as a power of two.
+    pub shard_bits: Option<u32>,
+    /// The memory that metadata outside of the cache may have.
+    pub memory_bytes: Option<u64>,
+    /// By how much the data may grow: 2.0 is twice as much. Empty stands for two and four times.
+    pub growth: Vec<f64>,
+}

@@ -1,0 +1,8 @@
+//! The doctor on real directories: golden databases written by RocksDB, and what tests make of them.
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
+mod cliff;
+mod memory;
+mod reading;
+mod shape;
+mod watched_fs;
