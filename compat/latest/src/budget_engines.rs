@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use partita_bench::budget::{
-    Answer, Counters, Engine, Engines, FileMaker, FileSet, Key, Keyspace, Layout, PARTITA,
-    PartitaEngine, PerRole, Session, Step, TableFile,
-};
+use partita_bench::budget::{Engines, FileMaker, FileSet, PARTITA, PartitaEngine, Step, TableFile};
+use partita_bench::layout::Layout;
+use partita_bench::lookups::{Answer, Counters, Engine, Key, Keyspace, PerRole, Session};
 
 use crate::rocks_budget::{Cache, Database, counters, set_counting};
 
@@ -105,6 +104,8 @@ pub struct RocksMaker;
 
 /// Entries of a flush.
 const FLUSH_ENTRIES: u64 = 1_000_000;
+/// Entries of one ledger in a batch.
+const BATCH_ENTRIES: u64 = 10;
 
 impl FileMaker for RocksMaker {
     fn name(&self) -> &'static str {
@@ -121,7 +122,7 @@ impl FileMaker for RocksMaker {
         let mut database = Database::create(dir, layout == Layout::Partitioned)?;
         for step in steps {
             let mut unflushed = 0;
-            for batch in keyspace.batches(step.entries.clone()) {
+            for batch in keyspace.batches(step.entries.clone(), BATCH_ENTRIES) {
                 database.write(&batch)?;
                 unflushed += batch.len() as u64;
                 if step.level > 0 && unflushed >= FLUSH_ENTRIES {

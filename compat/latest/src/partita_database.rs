@@ -7,7 +7,7 @@ use partita::cache::Cache;
 use partita::db::{Db, DbBuilder, FamilyConfig, WriteOptions};
 use partita::options::{ColumnFamilyOptions, DbOptions, FilterLayout, IndexType, TableOptions};
 use partita::util::compression::CompressionType;
-use partita_bench::budget::{KEY_LEN, Key};
+use partita_bench::lookups::{KEY_LEN, Key};
 
 use crate::database_bench::{Database, Records, Rows, Setup, Writing};
 

@@ -12,7 +12,8 @@ use std::path::Path;
 
 // Linked for its symbols only.
 use librocksdb_sys as _;
-use partita_bench::budget::{Answer, Counters, Key, PerRole, TableFile};
+use partita_bench::budget::TableFile;
+use partita_bench::lookups::{Answer, Counters, Key, PerRole};
 
 unsafe extern "C" {
     fn budget_shim_create(

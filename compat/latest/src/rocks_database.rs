@@ -12,7 +12,7 @@ use std::path::Path;
 
 // Linked for its symbols only.
 use librocksdb_sys as _;
-use partita_bench::budget::Key;
+use partita_bench::lookups::Key;
 
 use crate::database_bench::{Database, Records, Rows, Setup, WRITE_BUFFERS, Writing};
 use crate::rocks_budget::{Message, c_path};

@@ -5,6 +5,9 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+pub mod children;
 pub mod clock;
 pub mod filter_bench;
+pub mod layout;
+pub mod lookups;
 pub mod memory;

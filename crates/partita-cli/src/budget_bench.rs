@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use partita_bench::budget::{
-    Effort, InChildren, Keyspace, LEGEND, Mix, PARTITA, PartitaAlone, PartitaMaker, Report, Runner,
-    Settings, Shape, Turns, parse_budgets, perform_json, run as run_bench,
+    InChildren, LEGEND, PARTITA, PartitaAlone, PartitaMaker, Report, Runner, Settings, Shape,
+    Turns, parse_budgets, perform_json, run as run_bench,
 };
+use partita_bench::lookups::{Effort, Keyspace, Mix};
 
 use crate::outcome::Outcome;
 use crate::output;
@@ -171,7 +172,7 @@ mod tests {
         arguments.extend(["--dir", dir]);
         let report = bench(&arguments).report(&InThisProcess(&PartitaAlone)).unwrap();
         assert_eq!(report.cells.len(), 8, "two shapes, two layouts, two budgets");
-        assert!(report.cells.iter().all(|cell| cell.gets_per_second > 0.0));
+        assert!(report.cells.iter().all(|cell| cell.lookups.gets_per_second > 0.0));
         let json: serde_json::Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
         assert!(json["cells"][0]["reads_per_get"]["data"].is_number());
         assert!(json["verdicts"].as_array().is_some_and(|verdicts| !verdicts.is_empty()));

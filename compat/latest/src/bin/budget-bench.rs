@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use partita_bench::budget::{
-    Effort, Engines as _, InChildren, Keyspace, LEGEND, Mix, Settings, Shape, Turns, parse_budgets,
-    perform_json, run,
+    Engines as _, InChildren, LEGEND, Settings, Shape, Turns, parse_budgets, perform_json, run,
 };
+use partita_bench::lookups::{Effort, Keyspace, Mix};
 use partita_compat_latest::budget_engines::{Both, RocksMaker};
 
 /// Of both engines, RocksDB's C++ included: glibc's leaves holes that break any bound on resident memory.

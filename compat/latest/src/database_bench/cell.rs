@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use partita_bench::budget::{KEY_LEN, Key, Keyspace};
 use partita_bench::clock::Stopwatch;
+use partita_bench::lookups::{KEY_LEN, Key, Keyspace};
 use partita_bench::memory::Resident;
 
 use super::data::{Chunk, ROW_BYTES, Rows, row_key};
@@ -19,6 +19,8 @@ use crate::rocks_database::forget_contents;
 const CHUNK: usize = 1_000;
 /// Ledgers that a bookie writes side by side.
 const LEDGERS: u64 = 1_000;
+/// Entries of one ledger in a batch.
+const BATCH_ENTRIES: u64 = 10;
 
 const SETUP: Setup = Setup {
     budget_bytes: 0,
@@ -106,7 +108,7 @@ fn put_permuted(database: &dyn Database, rows: u64) -> Result<(), String> {
 }
 
 fn put_ledgers(database: &dyn Database, keys: Keyspace, how: Writing) -> Result<(), String> {
-    for batch in keys.batches(0..keys.entries) {
+    for batch in keys.batches(0..keys.entries, BATCH_ENTRIES) {
         database.write(Chunk::of_locations(&batch).records(), how)?;
     }
     Ok(())

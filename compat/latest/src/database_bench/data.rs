@@ -1,6 +1,6 @@
 //! The records that both engines get.
 
-use partita_bench::budget::{KEY_LEN, Key};
+use partita_bench::lookups::{KEY_LEN, Key};
 
 use super::engine::Records;
 use crate::workload::Random;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use partita_bench::budget::Key;
+use partita_bench::lookups::Key;
 
 use crate::partita_database::PartitaDatabase;
 use crate::rocks_database::RocksDatabase;

@@ -1,55 +1,10 @@
 //! One cell: one engine on one set of files under one budget, measured in a process of its own.
-//!
-//! 1. Warm up, in rounds, until a round reads as many blocks as the one before.
-//! 2. Time, with counters off.
-//! 3. Count, with counters on.
-//! 4. Look at what is charged and what is resident.
-
-use std::sync::Mutex;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Answer, Counters, Engine, PerRole};
-use super::files::{Layout, Shape};
-use super::keys::{Key, KeyStream, Keyspace, Mix};
-use crate::clock::Stopwatch;
-use crate::memory::Resident;
-
-/// How a cell is measured; the same for all cells of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Effort {
-    /// Threads that ask.
-    pub threads: usize,
-    /// What they ask for.
-    pub mix: Mix,
-    /// Seconds of the timed phase; half of it for the counted one.
-    pub seconds: f64,
-    /// Lookups in a round of the warm-up.
-    pub warm_up_gets: u64,
-    /// A round ends after this time, too.
-    pub warm_up_seconds: f64,
-    /// Rounds after which a cell that has not settled is measured all the same.
-    pub warm_up_rounds: usize,
-    /// Seed of the keys.
-    pub seed: u64,
-}
-
-impl Effort {
-    /// The usual effort for warming up.
-    pub fn new(threads: usize, mix: Mix, seconds: f64, seed: u64) -> Self {
-        Self {
-            threads,
-            mix,
-            seconds,
-            warm_up_gets: 100_000,
-            warm_up_seconds: 2.0_f64.max(seconds),
-            warm_up_rounds: 20,
-            seed,
-        }
-    }
-}
+use super::files::Shape;
+use crate::layout::Layout;
+use crate::lookups::Measured;
 
 /// Which cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,186 +25,13 @@ pub struct Cell {
     /// Which cell.
     #[serde(flatten)]
     pub id: CellId,
-    /// Lookups per second of all threads.
-    pub gets_per_second: f64,
-    /// Processor time of a lookup.
-    pub cpu_us_per_get: f64,
-    /// Blocks read per lookup.
-    pub reads_per_get: PerRole<f64>,
-    /// Bytes read per lookup.
-    pub bytes_per_get: PerRole<f64>,
-    /// Blocks found in the cache, of those asked for; nothing if none was.
-    pub hit_rate: PerRole<Option<f64>>,
-    /// Bytes charged to the budget.
-    pub charged_bytes: PerRole<u64>,
+    /// Its lookups.
+    #[serde(flatten)]
+    pub lookups: Measured,
     /// Resident memory before anything was opened.
     pub resident_base_bytes: u64,
     /// Resident memory after the measurement.
     pub resident_bytes: u64,
     /// The most that resident memory was, all of the process.
     pub resident_peak_bytes: u64,
-    /// Lookups of the warm-up.
-    pub warm_up_gets: u64,
-    /// Whether the number of blocks read had settled.
-    pub settled: bool,
-}
-
-/// Keys that are asked for between two looks at the clock.
-const CHUNK: usize = 128;
-/// Rounds differ by less than this part once they have settled ...
-const SETTLED_RATIO: f64 = 0.02;
-/// ... or by less than this many blocks per lookup.
-const SETTLED_READS: f64 = 0.005;
-/// Time between two looks at the clock is long where every lookup reads megabytes, so fewer keys make a chunk.
-const CHUNK_SECONDS: f64 = 0.05;
-
-/// Measures a cell.
-///
-/// * `base`: resident memory before `engine` was opened.
-/// * Errors: the engine's; wrong answers.
-pub(super) fn measure(
-    id: CellId,
-    engine: &dyn Engine,
-    keyspace: Keyspace,
-    effort: &Effort,
-    base: Resident,
-) -> Result<Cell, String> {
-    let mut phases = Phases { engine, keyspace, effort, number: 0, chunk: CHUNK };
-    let (warm_up_gets, settled) = phases.warm_up()?;
-    let timed = phases.run(u64::MAX, effort.seconds, false)?;
-    let counted = phases.run(u64::MAX, effort.seconds / 2.0, true)?;
-    let resident = Resident::of_this_process();
-    let per_get = |count: u64| count as f64 / counted.gets as f64;
-    let Counters { reads, bytes, hits } = counted.counters;
-    Ok(Cell {
-        id,
-        gets_per_second: timed.gets as f64 / timed.wall.as_secs_f64(),
-        cpu_us_per_get: timed.cpu.as_secs_f64() * 1e6 / timed.gets as f64,
-        reads_per_get: reads.map(per_get),
-        bytes_per_get: bytes.map(per_get),
-        hit_rate: hits
-            .zip(reads)
-            .map(|(hits, reads)| (hits + reads > 0).then(|| hits as f64 / (hits + reads) as f64)),
-        charged_bytes: engine.charged(),
-        resident_base_bytes: base.now,
-        resident_bytes: resident.now,
-        resident_peak_bytes: resident.peak,
-        warm_up_gets,
-        settled,
-    })
-}
-
-struct Phases<'a> {
-    engine: &'a dyn Engine,
-    keyspace: Keyspace,
-    effort: &'a Effort,
-    /// Every phase asks for other keys.
-    number: u64,
-    chunk: usize,
-}
-
-#[derive(Default)]
-struct Phase {
-    gets: u64,
-    wall: Duration,
-    cpu: Duration,
-    counters: Counters,
-}
-
-impl Phases<'_> {
-    /// Returns the number of lookups, and whether the blocks read per lookup have settled.
-    fn warm_up(&mut self) -> Result<(u64, bool), String> {
-        let mut gets = 0;
-        let mut before = f64::INFINITY;
-        for round in 0..self.effort.warm_up_rounds {
-            let phase = self.run(self.effort.warm_up_gets, self.effort.warm_up_seconds, true)?;
-            gets += phase.gets;
-            let seconds_per_get =
-                phase.wall.as_secs_f64() * self.effort.threads as f64 / phase.gets as f64;
-            self.chunk = ((CHUNK_SECONDS / seconds_per_get) as usize).clamp(1, CHUNK);
-            let now = phase.counters.reads.total() as f64 / phase.gets as f64;
-            let difference = (now - before).abs();
-            if round >= 2 && difference <= SETTLED_READS.max(now * SETTLED_RATIO) {
-                return Ok((gets, true));
-            }
-            before = now;
-        }
-        Ok((gets, false))
-    }
-
-    /// Asks for `gets` keys, or until time is up.
-    fn run(&mut self, gets: u64, seconds: f64, counting: bool) -> Result<Phase, String> {
-        let threads = self.effort.threads as u64;
-        let first_seed = self.effort.seed.wrapping_mul(1_000_003) + self.number * threads;
-        self.number += 1;
-        let start = Instant::now();
-        let deadline = start + Duration::from_secs_f64(seconds);
-        let sum = Mutex::new(Ok(Phase::default()));
-        thread::scope(|scope| {
-            for thread in 0..threads {
-                let (this, sum) = (&*self, &sum);
-                scope.spawn(move || {
-                    let part = this.one_thread(
-                        first_seed + thread,
-                        gets.div_ceil(threads),
-                        deadline,
-                        counting,
-                    );
-                    add(&mut sum.lock().expect("no thread panics while it adds"), part);
-                });
-            }
-        });
-        let mut sum = sum.into_inner().expect("as above")?;
-        sum.wall = start.elapsed();
-        Ok(sum)
-    }
-
-    fn one_thread(
-        &self,
-        seed: u64,
-        gets: u64,
-        deadline: Instant,
-        counting: bool,
-    ) -> Result<Phase, String> {
-        let mut session = self.engine.session();
-        session.set_counting(counting);
-        let mut stream = KeyStream::new(self.keyspace, self.effort.mix, seed);
-        let mut keys = [Key::default(); CHUNK];
-        let keys = &mut keys[..self.chunk];
-        let mut phase = Phase::default();
-        while phase.gets < gets {
-            let expected = stream.fill(keys);
-            let watch = Stopwatch::start();
-            let answer = session.get_each(keys)?;
-            phase.cpu += watch.elapsed();
-            phase.gets += keys.len() as u64;
-            check(answer, expected)?;
-            if Instant::now() >= deadline {
-                break;
-            }
-        }
-        phase.counters = session.counters();
-        Ok(phase)
-    }
-}
-
-/// Compares an engine's answer with what it must be.
-pub(super) fn check(answer: Answer, expected: Answer) -> Result<(), String> {
-    if answer == expected {
-        return Ok(());
-    }
-    Err(format!("wrong answers: {answer:?}, expected {expected:?}"))
-}
-
-/// Adds a thread's part to the sum; the first error stays.
-fn add(sum: &mut Result<Phase, String>, part: Result<Phase, String>) {
-    match (&mut *sum, part) {
-        (Ok(sum), Ok(part)) => {
-            sum.gets += part.gets;
-            sum.cpu += part.cpu;
-            sum.counters += part.counters;
-        }
-        (Ok(_), Err(error)) => *sum = Err(error),
-        (Err(_), _) => {}
-    }
 }

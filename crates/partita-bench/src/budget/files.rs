@@ -12,22 +12,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::keys::{Key, Keyspace};
+use crate::layout::Layout;
+use crate::lookups::{Key, Keyspace};
 
 /// Bytes at which a file ends.
 pub const FILE_BYTES: u64 = 64 << 20;
 /// The list of files, in their directory.
 const MANIFEST: &str = "files.json";
-
-/// How index and filter are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layout {
-    /// One filter and one index block per file.
-    Full,
-    /// A two-level index and filter partitions, 4 KiB each.
-    Partitioned,
-}
 
 /// How the entries are spread over levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,15 +28,6 @@ pub enum Shape {
     Run,
     /// Levels 0, 1 and 2.
     Natural,
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Full => "full",
-            Self::Partitioned => "partitioned",
-        })
-    }
 }
 
 impl fmt::Display for Shape {

@@ -2,19 +2,16 @@
 //!
 //! ```text
 //! plan.rs       which cells, in which order      report.rs, verdict.rs   tables, and the criteria with their figures
-//!   task.rs     one cell, in a child process
-//!     cell.rs   warm up, time, count, weigh      paired.rs               differences of a percent, in turns
-//!       engine.rs   what an engine does          partita_engine.rs       Partita's tables as levels
-//!       keys.rs     what is asked for            files.rs                what is read
+//!   task.rs     one cell, in a child process     paired.rs               differences of a percent, in turns
+//!     files.rs  what is read                     partita_engine.rs       Partita's tables as levels
 //! ```
+//! [`lookups`](crate::lookups) has the keys and how they are looked up.
 //!
 //! [`Settings`] say what to run, [`run`] runs it, [`Report`] is the result. An engine takes part through [`Engines`];
 //! files come from a [`FileMaker`].
 
 mod cell;
-mod engine;
 mod files;
-mod keys;
 mod paired;
 mod partita_engine;
 mod plan;
@@ -22,10 +19,8 @@ mod report;
 mod task;
 mod verdict;
 
-pub use cell::{Cell, CellId, Effort};
-pub use engine::{Answer, Counters, Engine, PerRole, Session};
-pub use files::{FILE_BYTES, FileMaker, FileSet, Layout, Shape, Step, TableFile};
-pub use keys::{KEY_LEN, Key, KeyStream, Keyspace, Mix};
+pub use cell::{Cell, CellId};
+pub use files::{FILE_BYTES, FileMaker, FileSet, Shape, Step, TableFile};
 pub use paired::{Paired, Ratio, Turns};
 pub use partita_engine::{PartitaAlone, PartitaEngine, PartitaMaker};
 pub use plan::{Settings, parse_budgets, run};

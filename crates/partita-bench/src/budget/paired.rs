@@ -6,11 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::check;
-use super::engine::{Engine, Session};
 use super::files::Shape;
-use super::keys::{Key, KeyStream, Keyspace, Mix};
 use crate::clock::Stopwatch;
+use crate::lookups::{Engine, Key, KeyStream, Keyspace, Mix, Population, Session, check};
 
 /// How much to ask.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,8 +75,9 @@ pub(super) fn in_turns(
             session
         })
         .collect();
+    let population = Population::Made(keyspace);
     let mut keys = vec![Key::default(); turns.gets.max(turns.warm_up_gets)];
-    let expected = KeyStream::new(keyspace, Mix::Present, turns.seed).fill(&mut keys);
+    let expected = KeyStream::new(&population, Mix::Present, turns.seed).fill(&mut keys);
     for session in &mut sessions {
         check(session.get_each(&keys)?, expected)?;
     }
@@ -86,7 +85,7 @@ pub(super) fn in_turns(
     let mut cpu_us = vec![Vec::with_capacity(turns.rounds); contenders.len()];
     for round in 0..turns.rounds {
         let seed = turns.seed + 1 + round as u64;
-        let expected = KeyStream::new(keyspace, Mix::Present, seed).fill(&mut keys);
+        let expected = KeyStream::new(&population, Mix::Present, seed).fill(&mut keys);
         for turn in 0..contenders.len() {
             let at = (turn + round) % contenders.len();
             let watch = Stopwatch::start();

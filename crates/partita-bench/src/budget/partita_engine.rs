@@ -14,10 +14,10 @@ use partita::table::{
 use partita::util::checksum::ChecksumType;
 use partita::util::compression::CompressionType;
 
-use super::engine::{Answer, Counters, Engine, PerRole, Session};
-use super::files::{FILE_BYTES, FileMaker, FileSet, Layout, Step, TableFile};
-use super::keys::{Key, Keyspace};
+use super::files::{FILE_BYTES, FileMaker, FileSet, Step, TableFile};
 use super::task::{Engines, PARTITA};
+use crate::layout::Layout;
+use crate::lookups::{Answer, Counters, Engine, Key, Keyspace, PerRole, Session};
 
 /// Files as levels.
 pub struct PartitaEngine {

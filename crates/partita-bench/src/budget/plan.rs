@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::cell::{Cell, CellId, Effort};
-use super::files::{FileMaker, FileSet, Layout, Shape};
-use super::keys::Keyspace;
+use super::cell::{Cell, CellId};
+use super::files::{FileMaker, FileSet, Shape};
 use super::paired::{Paired, Turns};
 use super::report::Report;
 use super::task::{Outcome, Runner, Task};
 use super::verdict::judge;
+use crate::layout::Layout;
+use crate::lookups::{Effort, Keyspace};
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -95,7 +96,7 @@ fn budget(
                 files: set.dir.clone(),
             };
             match runner.run(&task)? {
-                Outcome::Cell(cell) => cells.push(cell),
+                Outcome::Cell(cell) => cells.push(*cell),
                 Outcome::Paired(_) => return Err("a paired run was not asked for".to_owned()),
             }
         }
@@ -105,7 +106,7 @@ fn budget(
 
 /// The cell of median throughput, with the highest peak of all.
 fn median_cell(mut rounds: Vec<Cell>) -> Cell {
-    rounds.sort_by(|a, b| a.gets_per_second.total_cmp(&b.gets_per_second));
+    rounds.sort_by(|a, b| a.lookups.gets_per_second.total_cmp(&b.lookups.gets_per_second));
     let peak = rounds.iter().map(|cell| cell.resident_peak_bytes).max();
     let mut cell = rounds.swap_remove(rounds.len() / 2);
     cell.resident_peak_bytes = peak.unwrap_or(cell.resident_peak_bytes);

@@ -5,12 +5,12 @@ use std::fmt;
 use serde::Serialize;
 
 use super::cell::Cell;
-use super::engine::PerRole;
-use super::files::{FileSet, Layout, Shape};
-use super::keys::Mix;
+use super::files::{FileSet, Shape};
 use super::paired::Paired;
 use super::plan::Settings;
 use super::verdict::{Verdict, opponent, speed_ratio};
+use crate::layout::Layout;
+use crate::lookups::PerRole;
 
 /// What a run measured.
 #[derive(Clone, Debug, Serialize)]
@@ -46,17 +46,13 @@ const MIB: f64 = (1 << 20) as f64;
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let effort = &self.settings.effort;
-        let keys = match effort.mix {
-            Mix::Present => "present",
-            Mix::Absent => "absent",
-            Mix::Zipf => "present, by popularity",
-        };
         for &shape in &self.settings.shapes {
             writeln!(
                 f,
-                "{shape}: {} keys, {}; asked for: {keys}; {} threads",
+                "{shape}: {} keys, {}; asked for: {}; {} threads",
                 self.settings.keyspace.len(),
                 self.sizes(shape),
+                effort.mix,
                 effort.threads
             )?;
             self.table(f, shape)?;
@@ -121,23 +117,26 @@ impl Report {
                 cell.id.budget_bytes >> 20,
                 cell.id.engine,
                 cell.id.layout.to_string(),
-                cell.gets_per_second / 1e3,
-                cell.cpu_us_per_get,
+                cell.lookups.gets_per_second / 1e3,
+                cell.lookups.cpu_us_per_get,
                 ratio(Layout::Full),
                 ratio(Layout::Partitioned),
-                joined(cell.reads_per_get, |reads| format!("{reads:.2}")),
-                joined(cell.bytes_per_get, |bytes| format!("{:.1}", bytes / 1024.0)),
-                joined(cell.hit_rate, |rate| {
+                joined(cell.lookups.reads_per_get, |reads| format!("{reads:.2}")),
+                joined(cell.lookups.bytes_per_get, |bytes| format!("{:.1}", bytes / 1024.0)),
+                joined(cell.lookups.hit_rate, |rate| {
                     rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.0}", rate * 100.0))
                 }),
                 format!(
                     "{} {:.0}",
-                    joined(cell.charged_bytes, |bytes| format!("{:.0}", bytes as f64 / MIB)),
-                    cell.charged_bytes.other as f64 / MIB
+                    joined(cell.lookups.charged_bytes, |bytes| format!(
+                        "{:.0}",
+                        bytes as f64 / MIB
+                    )),
+                    cell.lookups.charged_bytes.other as f64 / MIB
                 ),
                 cell.resident_peak_bytes as f64 / MIB,
                 above / MIB,
-                if cell.settled { "" } else { " *" }
+                if cell.lookups.settled { "" } else { " *" }
             )?;
         }
         Ok(())

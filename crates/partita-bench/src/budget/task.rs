@@ -1,16 +1,15 @@
-//! Cells and paired runs as tasks, which a child process does, so that what one leaves in memory is not counted against
-//! the next. The parent starts its own program again with the task as JSON in one argument; the child answers on
-//! standard output.
+//! Cells and paired runs as tasks, which a child process does.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, CellId, Effort, measure};
-use super::engine::Engine;
-use super::files::{FileSet, Layout, Shape};
+use super::cell::{Cell, CellId};
+use super::files::{FileSet, Shape};
 use super::paired::{Contender, Paired, Turns, in_turns};
+use crate::children::{answer_parent, in_child};
+use crate::layout::Layout;
+use crate::lookups::{Effort, Engine, Population, measure};
 use crate::memory::Resident;
 
 /// The engines that take part.
@@ -63,7 +62,7 @@ pub enum Task {
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// A cell.
-    Cell(Cell),
+    Cell(Box<Cell>),
     /// A paired run.
     Paired(Paired),
 }
@@ -80,7 +79,16 @@ pub(super) fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, Str
             let files = FileSet::load(files)?;
             let base = Resident::of_this_process();
             let engine = engines.open(&id.engine, &files, id.budget_bytes)?;
-            measure(id.clone(), &*engine, files.keyspace, effort, base).map(Outcome::Cell)
+            let lookups = measure(&*engine, &Population::Made(files.keyspace), effort)?;
+            let resident = Resident::of_this_process();
+            let cell = Cell {
+                id: id.clone(),
+                lookups,
+                resident_base_bytes: base.now,
+                resident_bytes: resident.now,
+                resident_peak_bytes: resident.peak,
+            };
+            Ok(Outcome::Cell(Box::new(cell)))
         }
         Task::Paired { shape, turns, budget_bytes, full, partitioned } => {
             let layouts = [FileSet::load(full)?, FileSet::load(partitioned)?];
@@ -108,15 +116,6 @@ pub trait Runner {
     fn run(&self, task: &Task) -> Result<Outcome, String>;
 }
 
-/// Settings of children's allocators. They are such that resident memory follows the budget: few arenas, since what one
-/// thread frees another takes, and what was freed goes back to the system soon. And memory comes in huge pages, so that
-/// lookups spend less time on address translation.
-const ALLOCATOR_SETTINGS: [(&str, &str); 3] = [
-    ("MALLOC_CONF", "thp:always,narenas:2,dirty_decay_ms:200,muzzy_decay_ms:0"), // jemalloc
-    ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
-    ("MALLOC_ARENA_MAX", "1"), // glibc
-];
-
 /// In a child of this program.
 #[derive(Debug)]
 pub struct InChildren {
@@ -126,21 +125,7 @@ pub struct InChildren {
 
 impl Runner for InChildren {
     fn run(&self, task: &Task) -> Result<Outcome, String> {
-        let json = serde_json::to_string(task).map_err(|error| error.to_string())?;
-        let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
-        let output = Command::new(program)
-            .args(self.arguments)
-            .arg(&json)
-            .envs(ALLOCATOR_SETTINGS)
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|error| format!("a child cannot be started: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("the child for {json} ended with {}", output.status));
-        }
-        serde_json::from_slice(&output.stdout)
-            .map_err(|error| format!("the answer of the child for {json}: {error}"))
+        in_child(self.arguments, task)
     }
 }
 
@@ -155,7 +140,5 @@ impl Runner for InThisProcess<'_> {
 
 /// What a child is started for: does the task in `json` and returns the answer to print.
 pub fn perform_json(json: &str, engines: &dyn Engines) -> Result<String, String> {
-    let task = serde_json::from_str(json).map_err(|error| format!("the task: {error}"))?;
-    let outcome = perform(&task, engines)?;
-    serde_json::to_string(&outcome).map_err(|error| error.to_string())
+    answer_parent(json, |task| perform(task, engines))
 }

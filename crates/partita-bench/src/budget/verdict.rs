@@ -9,9 +9,10 @@
 use serde::Serialize;
 
 use super::cell::Cell;
-use super::files::{Layout, Shape};
+use super::files::Shape;
 use super::paired::Paired;
 use super::task::{PARTITA, contender_name};
+use crate::layout::Layout;
 
 const MIB: f64 = (1 << 20) as f64;
 /// Filter bytes that a lookup may read: two pieces.
@@ -73,7 +74,7 @@ pub(super) fn opponent<'a>(cells: &[&'a Cell], to: &Cell, layout: Layout) -> Opt
         .copied()
         .filter(|cell| cell.id.engine != PARTITA && cell.id.layout == layout)
         .filter(|cell| (cell.id.shape, cell.id.budget_bytes) == (to.id.shape, to.id.budget_bytes))
-        .min_by(|a, b| a.cpu_us_per_get.total_cmp(&b.cpu_us_per_get))
+        .min_by(|a, b| a.lookups.cpu_us_per_get.total_cmp(&b.lookups.cpu_us_per_get))
 }
 
 fn against_partitioned(shape: Shape, cells: &[&Cell]) -> Option<Verdict> {
@@ -98,18 +99,21 @@ fn against_partitioned(shape: Shape, cells: &[&Cell]) -> Option<Verdict> {
 
 /// How many times as fast as `other` a cell is.
 pub(super) fn speed_ratio(cell: &Cell, other: &Cell) -> f64 {
-    other.cpu_us_per_get / cell.cpu_us_per_get
+    other.lookups.cpu_us_per_get / cell.lookups.cpu_us_per_get
 }
 
 fn on_the_wall(cell: &Cell, other: &Cell) -> String {
-    format!(" ({:.2} on the wall clock)", cell.gets_per_second / other.gets_per_second)
+    format!(
+        " ({:.2} on the wall clock)",
+        cell.lookups.gets_per_second / other.lookups.gets_per_second
+    )
 }
 
 fn filter_bytes(shape: Shape, cells: &[&Cell]) -> Option<Verdict> {
     let cell = ours(cells, Layout::Full)
         .into_iter()
-        .max_by(|a, b| a.bytes_per_get.filter.total_cmp(&b.bytes_per_get.filter))?;
-    let bytes = cell.bytes_per_get.filter;
+        .max_by(|a, b| a.lookups.bytes_per_get.filter.total_cmp(&b.lookups.bytes_per_get.filter))?;
+    let bytes = cell.lookups.bytes_per_get.filter;
     Some(Verdict {
         criterion: format!(
             "{shape}: filter bytes read per get on full files within {FILTER_BYTES_MAX}"
@@ -223,23 +227,20 @@ fn budget(cell: &Cell) -> String {
 mod tests {
     use super::*;
     use crate::budget::cell::CellId;
-    use crate::budget::engine::PerRole;
+    use crate::lookups::Measured;
 
     fn cell(engine: &str, layout: Layout, mib: u64, gets_per_second: f64) -> Cell {
         let budget_bytes = mib << 20;
         Cell {
             id: CellId { engine: engine.to_owned(), layout, shape: Shape::Run, budget_bytes },
-            gets_per_second,
-            cpu_us_per_get: 1e6 / gets_per_second,
-            reads_per_get: PerRole::default(),
-            bytes_per_get: PerRole::default(),
-            hit_rate: PerRole::default(),
-            charged_bytes: PerRole::default(),
+            lookups: Measured {
+                gets_per_second,
+                cpu_us_per_get: 1e6 / gets_per_second,
+                ..Measured::default()
+            },
             resident_base_bytes: 0,
             resident_bytes: budget_bytes,
             resident_peak_bytes: budget_bytes,
-            warm_up_gets: 0,
-            settled: true,
         }
     }
 
@@ -271,7 +272,7 @@ mod tests {
         ];
         let judged = verdict(&judge(&cells, &[]), "no budget slower");
         assert!(judged.met && judged.figure.contains("1.01") && judged.figure.contains("8 MiB"));
-        cells[2].cpu_us_per_get = 1e6 / 101.0;
+        cells[2].lookups.cpu_us_per_get = 1e6 / 101.0;
         assert!(!verdict(&judge(&cells, &[]), "no budget slower").met);
     }
 
@@ -296,12 +297,12 @@ mod tests {
     fn filter_bytes_and_resident_memory_are_judged_by_the_worst_cell() {
         let mut cells: Vec<_> =
             [8, 16].map(|mib| cell(PARTITA, Layout::Full, mib, 100.0)).into_iter().collect();
-        cells[1].bytes_per_get.filter = 8_193.0;
+        cells[1].lookups.bytes_per_get.filter = 8_193.0;
         cells[0].resident_peak_bytes = 73 << 20; // the limit is 72.8 MiB
         let judged = judge(&cells, &[]);
         assert!(!verdict(&judged, "filter bytes").met);
         assert!(!verdict(&judged, "resident").met);
-        cells[1].bytes_per_get.filter = 8_192.0;
+        cells[1].lookups.bytes_per_get.filter = 8_192.0;
         cells[0].resident_peak_bytes = 72 << 20;
         let judged = judge(&cells, &[]);
         assert!(verdict(&judged, "filter bytes").met);

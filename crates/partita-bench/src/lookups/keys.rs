@@ -1,10 +1,13 @@
 //! The entry locations of a bookie, and the keys that are asked for.
 //!
+//! They are made up ([`Keyspace`]), or drawn from what a directory holds ([`Sample`]).
+//!
 //! A bookie keeps some of the entries of many ledgers, written at the same time: entry after entry of all of them. Here
 //! ensembles have three bookies and a write quorum of two, so that every third entry of a ledger is not on this one.
 //! These are the keys that are absent, spread among the others as evenly as can be.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -26,12 +29,28 @@ impl Key {
     pub fn new(ledger: u64, entry: u64) -> Self {
         Self(((u128::from(ledger) << 64) | u128::from(entry)).to_be_bytes())
     }
+
+    /// Its ledger.
+    #[inline]
+    pub fn ledger(self) -> u64 {
+        (u128::from_be_bytes(self.0) >> 64) as u64
+    }
+
+    /// Its entry.
+    #[inline]
+    pub fn entry(self) -> u64 {
+        u128::from_be_bytes(self.0) as u64
+    }
+
+    /// The end of its ledger, if it is the last key there.
+    pub fn ledger_end(self) -> LedgerEnd {
+        LedgerEnd { ledger: self.ledger(), last: self.entry() }
+    }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = u128::from_be_bytes(self.0);
-        write!(f, "{}:{}", number >> 64, number as u64)
+        write!(f, "{}:{}", self.ledger(), self.entry())
     }
 }
 
@@ -110,15 +129,17 @@ impl Keyspace {
     }
 
     /// Entries of the range of every ledger as a bookie flushes them: in batches of some entries of all ledgers, sorted.
-    pub fn batches(self, entries: std::ops::Range<u64>) -> impl Iterator<Item = Vec<(Key, u64)>> {
+    ///
+    /// * `each`: entries of one ledger in a batch; at least 1.
+    pub fn batches(self, entries: Range<u64>, each: u64) -> impl Iterator<Item = Vec<(Key, u64)>> {
         let (first, end) = (entries.start, entries.end);
         (first..end)
-            .step_by(BATCH_ENTRIES as usize)
-            .map(move |start| self.sorted(start..end.min(start + BATCH_ENTRIES)).collect())
+            .step_by(each as usize)
+            .map(move |start| self.sorted(start..end.min(start + each)).collect())
     }
 
     /// Entries of the range of every ledger, in the order of keys.
-    pub fn sorted(self, entries: std::ops::Range<u64>) -> impl Iterator<Item = (Key, u64)> {
+    pub fn sorted(self, entries: Range<u64>) -> impl Iterator<Item = (Key, u64)> {
         (0..self.ledgers).flat_map(move |ledger| {
             entries
                 .clone()
@@ -127,8 +148,6 @@ impl Keyspace {
     }
 }
 
-/// Entries of one ledger in a batch.
-const BATCH_ENTRIES: u64 = 10;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What is asked for.
@@ -141,52 +160,148 @@ pub enum Mix {
     Absent,
     /// Keys that are there, the k-th most popular with a likelihood of 1/k. Popular keys are not neighbours.
     Zipf,
+    /// Ledgers, each as likely as any other, of which the last entry is wanted: the key's entry says nothing.
+    Last,
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Present => "present",
+            Self::Absent => "absent",
+            Self::Zipf => "present, by popularity",
+            Self::Last => "last entries",
+        })
+    }
+}
+
+/// What there is to ask for.
+#[derive(Clone, Debug)]
+pub enum Population {
+    /// All keys of a keyspace.
+    Made(Keyspace),
+    /// Some of what a directory holds. Absent keys cannot be asked for.
+    Sampled(Sample),
+}
+
+/// Some of what a directory holds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// Entries with their locations, in no order that a reader could use; at least one.
+    pub entries: Vec<(Key, u64)>,
+    /// Ledgers; at least one.
+    pub ledgers: Vec<LedgerEnd>,
+}
+
+/// The end of a ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEnd {
+    /// The ledger.
+    pub ledger: u64,
+    /// Its greatest entry.
+    pub last: u64,
+}
+
+impl Population {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Made(keyspace) => keyspace.len(),
+            Self::Sampled(sample) => sample.entries.len() as u64,
+        }
+    }
+
+    /// The `number`th entry, and its location.
+    #[inline]
+    fn entry(&self, number: u64) -> (Key, u64) {
+        match self {
+            Self::Made(keyspace) => {
+                let (ledger, entry) = (number % keyspace.ledgers, number / keyspace.ledgers);
+                (keyspace.key(ledger, entry), keyspace.location(ledger, entry))
+            }
+            Self::Sampled(sample) => sample.entries[number as usize],
+        }
+    }
+
+    /// Any ledger.
+    fn ledger(&self, random: &mut SplitMix) -> LedgerEnd {
+        match self {
+            Self::Made(keyspace) => {
+                keyspace.key(random.below(keyspace.ledgers), keyspace.entries - 1).ledger_end()
+            }
+            Self::Sampled(sample) => {
+                sample.ledgers[random.below(sample.ledgers.len() as u64) as usize]
+            }
+        }
+    }
+
+    fn absent(&self, number: u64) -> Key {
+        match self {
+            Self::Made(keyspace) => {
+                keyspace.absent_key(number % keyspace.ledgers, number / keyspace.ledgers)
+            }
+            Self::Sampled(_) => unreachable!("absent keys are asked for in keyspaces only"),
+        }
+    }
 }
 
 /// Keys to ask for, endlessly.
 #[derive(Clone, Debug)]
-pub struct KeyStream {
-    keyspace: Keyspace,
+pub struct KeyStream<'a> {
+    population: &'a Population,
     mix: Mix,
     random: SplitMix,
     /// Spreads ranks over keys; has no divisor in common with their number.
     spread: u64,
 }
 
-impl KeyStream {
+impl<'a> KeyStream<'a> {
     /// * `seed`: two streams of different seeds have nothing in common.
-    pub fn new(keyspace: Keyspace, mix: Mix, seed: u64) -> Self {
-        let mut spread = (GOLDEN % keyspace.len()) | 1;
-        while greatest_common_divisor(spread, keyspace.len()) != 1 {
+    pub fn new(population: &'a Population, mix: Mix, seed: u64) -> Self {
+        let mut spread = (GOLDEN % population.len()) | 1;
+        while greatest_common_divisor(spread, population.len()) != 1 {
             spread += 2;
         }
-        Self { keyspace, mix, random: SplitMix(seed.wrapping_mul(0xd134_2543_de82_ef95)), spread }
+        let random = SplitMix(seed.wrapping_mul(0xd134_2543_de82_ef95));
+        Self { population, mix, random, spread }
     }
 
     /// Replaces `keys`; returns what an engine must answer.
     #[inline]
     pub fn fill(&mut self, keys: &mut [Key]) -> Answer {
-        let keyspace = self.keyspace;
         let mut answer = Answer::default();
         for key in keys {
-            let number = match self.mix {
-                Mix::Present | Mix::Absent => self.random.below(keyspace.len()),
-                Mix::Zipf => self.popular(),
-            };
-            let (ledger, entry) = (number % keyspace.ledgers, number / keyspace.ledgers);
-            if self.mix == Mix::Absent {
-                *key = keyspace.absent_key(ledger, entry);
-            } else {
-                *key = keyspace.key(ledger, entry);
-                answer += Answer { found: 1, sum: keyspace.location(ledger, entry) };
+            let (asked, value) = self.next();
+            *key = asked;
+            if let Some(sum) = value {
+                answer += Answer { found: 1, sum };
             }
         }
         answer
     }
 
+    #[inline]
+    fn next(&mut self) -> (Key, Option<u64>) {
+        let population = self.population;
+        match self.mix {
+            Mix::Absent => (population.absent(self.random.below(population.len())), None),
+            Mix::Last => {
+                let end = population.ledger(&mut self.random);
+                (Key::new(end.ledger, 0), Some(end.last))
+            }
+            Mix::Present | Mix::Zipf => {
+                let number = match self.mix {
+                    Mix::Zipf => self.popular(),
+                    _ => self.random.below(population.len()),
+                };
+                let (key, location) = population.entry(number);
+                (key, Some(location))
+            }
+        }
+    }
+
     /// The logarithm of the rank is uniform, which is what a likelihood of 1/rank comes to.
     fn popular(&mut self) -> u64 {
-        let keys = self.keyspace.len();
+        let keys = self.population.len();
         let uniform = (self.random.next() >> 11) as f64 / (1_u64 << 53) as f64;
         let rank = ((keys as f64).powf(uniform) as u64 - 1).min(keys - 1);
         (u128::from(rank) * u128::from(self.spread) % u128::from(keys)) as u64
@@ -239,7 +354,7 @@ mod tests {
 
     #[test]
     fn batches_are_sorted_and_hold_what_the_sorted_run_holds() {
-        let batches: Vec<_> = SMALL.batches(0..SMALL.entries).collect();
+        let batches: Vec<_> = SMALL.batches(0..SMALL.entries, 10).collect();
         assert_eq!(batches.len(), 3);
         assert!(batches.iter().all(|batch| batch.is_sorted()));
         assert_eq!(batches.concat().into_iter().collect::<BTreeMap<_, _>>(), all());
@@ -255,8 +370,18 @@ mod tests {
     #[test]
     fn streams_tell_what_the_answers_must_be() {
         let all = all();
-        for mix in [Mix::Present, Mix::Absent, Mix::Zipf] {
-            let mut stream = KeyStream::new(SMALL, mix, 3);
+        let entries = all.iter().map(|(&key, &value)| (key, value)).collect();
+        let ends = (0..SMALL.ledgers).map(|l| SMALL.key(l, SMALL.entries - 1).ledger_end());
+        let sample = Population::Sampled(Sample { entries, ledgers: ends.collect() });
+        let made = Population::Made(SMALL);
+        for (population, mix) in [
+            (&made, Mix::Present),
+            (&made, Mix::Absent),
+            (&made, Mix::Zipf),
+            (&sample, Mix::Present),
+            (&sample, Mix::Zipf),
+        ] {
+            let mut stream = KeyStream::new(population, mix, 3);
             let mut keys = [Key::default(); 1000];
             let expected = stream.fill(&mut keys);
             let mut answer = Answer::default();
@@ -268,13 +393,23 @@ mod tests {
             assert_eq!(answer, expected, "{mix:?}");
             assert_eq!(expected.found, if mix == Mix::Absent { 0 } else { 1000 });
         }
+        for population in [&made, &sample] {
+            let mut keys = [Key::default(); 1000];
+            let expected = KeyStream::new(population, Mix::Last, 3).fill(&mut keys);
+            let last = |key: &Key| {
+                let ledger = Key::new(key.ledger(), 0)..=Key::new(key.ledger(), u64::MAX);
+                all.range(ledger).next_back().map(|(key, _)| key.entry())
+            };
+            let sum = keys.iter().map(|key| last(key).expect("the ledger has entries")).sum();
+            assert_eq!(expected, Answer { found: 1000, sum });
+        }
     }
 
     #[test]
     fn uniform_keys_reach_everything_and_popular_ones_are_popular() {
         let counts = |mix| {
             let mut keys = [Key::default(); 10_000];
-            KeyStream::new(SMALL, mix, 1).fill(&mut keys);
+            KeyStream::new(&Population::Made(SMALL), mix, 1).fill(&mut keys);
             let mut counts = BTreeMap::new();
             for key in keys {
                 *counts.entry(key).or_insert(0) += 1;
