@@ -1,10 +1,10 @@
 //! RocksDB beside Partita in the budget benchmark, on the same files.
 
-use std::fs;
 use std::path::Path;
 
 use partita_bench::budget::{Engines, FileMaker, FileSet, PARTITA, PartitaEngine, Step, TableFile};
 use partita_bench::layout::Layout;
+use partita_bench::links::LinkedCopy;
 use partita_bench::lookups::{Answer, Counters, Engine, Key, Keyspace, PerRole, Session};
 
 use crate::rocks_budget::{Cache, Database, counters, set_counting};
@@ -39,34 +39,17 @@ impl Engines for Both {
 struct RocksEngine {
     database: Database,
     /// Dropped behind the database.
-    _links: tempfile::TempDir,
+    _links: LinkedCopy,
 }
 
 impl RocksEngine {
-    /// Opens the database in a directory of its own with links to the tables: opening writes there, and only one can be
-    /// open in a directory.
+    /// Opens a copy of the database.
     fn open(files: &FileSet, cache: Cache, budget_bytes: u64) -> Result<Self, String> {
-        let links =
-            linked(&files.dir).map_err(|error| format!("{}: {error}", files.dir.display()))?;
+        let links = LinkedCopy::of(&files.dir)?;
         let partitioned = files.layout == Layout::Partitioned;
         let database = Database::open(links.path(), partitioned, cache, budget_bytes)?;
         Ok(Self { database, _links: links })
     }
-}
-
-fn linked(dir: &Path) -> std::io::Result<tempfile::TempDir> {
-    let parent = dir.parent().unwrap_or(dir);
-    let links = tempfile::Builder::new().prefix("links-").tempdir_in(parent)?;
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let to = links.path().join(entry.file_name());
-        if entry.path().extension().is_some_and(|extension| extension == "sst") {
-            fs::hard_link(entry.path(), to)?;
-        } else {
-            fs::copy(entry.path(), to)?;
-        }
-    }
-    Ok(links)
 }
 
 impl Engine for RocksEngine {

@@ -4,10 +4,14 @@
 //! one run compare the engines and nothing else.
 #![forbid(unsafe_code)]
 
+pub mod amounts;
 pub mod budget;
 pub mod children;
 pub mod clock;
 pub mod filter_bench;
 pub mod layout;
+pub mod links;
+pub mod locations;
 pub mod lookups;
 pub mod memory;
+mod partita_figures;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`sst`] | `partita sst …`: tools for single tables |
 //! | [`db`] | `partita db …`: tools for databases |
+//! | [`bench`] | `partita bench …`: what the engine does under load |
 //! | [`doctor`] | `partita doctor` |
 //! | [`budget_bench`] | `partita budget-bench` |
 //! | [`filter_bench`] | `partita filter-bench` |
@@ -15,6 +16,7 @@
 //! | [`escape`] | keys and values as text |
 #![forbid(unsafe_code)]
 
+mod bench;
 mod budget_bench;
 mod columns;
 mod db;
@@ -45,6 +47,9 @@ enum Command {
     /// Look into SST files, check them and rewrite them.
     #[command(subcommand)]
     Sst(sst::Command),
+    /// Measure what the engine does under load.
+    #[command(subcommand)]
+    Bench(bench::Command),
     BudgetBench(budget_bench::BudgetBench),
     /// Look into databases, and write to them.
     #[command(subcommand)]
@@ -56,6 +61,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Sst(command) => command.run(),
+        Command::Bench(command) => command.run(),
         Command::BudgetBench(command) => command.run(),
         Command::Db(command) => command.run(),
         Command::Doctor(command) => command.run(),

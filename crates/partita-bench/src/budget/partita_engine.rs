@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use partita::cache::{Cache, Role};
+use partita::cache::Cache;
 use partita::io::{DiskFile, DiskWriter};
 use partita::key::{InternalKey, KeyOrder, SeqNo, ValueType};
 use partita::options::{FilterLayout, IndexType, TableOptions};
 use partita::table::{
-    BlockRole, LookupKey, ReadContext, ReaderOptions, TableBuilder, TableContext, TableReader,
-    get_in_order,
+    LookupKey, ReadContext, ReaderOptions, TableBuilder, TableContext, TableReader, get_in_order,
 };
 use partita::util::checksum::ChecksumType;
 use partita::util::compression::CompressionType;
@@ -18,6 +17,7 @@ use super::files::{FILE_BYTES, FileMaker, FileSet, Step, TableFile};
 use super::task::{Engines, PARTITA};
 use crate::layout::Layout;
 use crate::lookups::{Answer, Counters, Engine, Key, Keyspace, PerRole, Session};
+use crate::partita_figures::{charged, counters};
 
 /// Files as levels.
 pub struct PartitaEngine {
@@ -89,18 +89,7 @@ impl Engine for PartitaEngine {
     }
 
     fn charged(&self) -> PerRole<u64> {
-        let stats = self.cache.stats();
-        let charged = |role| {
-            let role = stats.role(role);
-            role.bytes + role.waiting_bytes
-        };
-        let known = PerRole {
-            data: charged(Role::Data),
-            index: charged(Role::IndexPiece),
-            filter: charged(Role::FilterPiece),
-            other: 0,
-        };
-        PerRole { other: stats.usage_bytes().saturating_sub(known.total()), ..known }
+        charged(&self.cache)
     }
 }
 
@@ -131,17 +120,7 @@ impl Session for PartitaSession<'_> {
     fn set_counting(&mut self, _on: bool) {}
 
     fn counters(&self) -> Counters {
-        let by_role = |counts: &partita::table::PerRole<u64>| PerRole {
-            data: counts[BlockRole::Data],
-            index: counts[BlockRole::Index] + counts[BlockRole::IndexPartition],
-            filter: counts[BlockRole::Filter] + counts[BlockRole::FilterPartition],
-            other: counts[BlockRole::IndexTopLevel] + counts[BlockRole::FilterTopLevel],
-        };
-        Counters {
-            reads: by_role(&self.ctx.blocks_read),
-            bytes: by_role(&self.ctx.bytes_read),
-            hits: by_role(&self.ctx.cache_hits),
-        }
+        counters(&self.ctx)
     }
 }
 

@@ -261,8 +261,7 @@ impl<'a> KeyStream<'a> {
         while greatest_common_divisor(spread, population.len()) != 1 {
             spread += 2;
         }
-        let random = SplitMix(seed.wrapping_mul(0xd134_2543_de82_ef95));
-        Self { population, mix, random, spread }
+        Self { population, mix, random: SplitMix::new(seed), spread }
     }
 
     /// Replaces `keys`; returns what an engine must answer.
@@ -315,10 +314,16 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
+/// Random numbers.
 #[derive(Clone, Debug)]
-struct SplitMix(u64);
+pub(crate) struct SplitMix(u64);
 
 impl SplitMix {
+    /// Numbers of different seeds have nothing in common.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0xd134_2543_de82_ef95))
+    }
+
     #[inline]
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
@@ -327,8 +332,9 @@ impl SplitMix {
         mixed ^ (mixed >> 31)
     }
 
+    /// Any number below `limit`.
     #[inline]
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 }

@@ -48,6 +48,13 @@ impl Effort {
             seed,
         }
     }
+
+    /// The same with this many seconds for warming up, at most.
+    #[must_use]
+    pub fn with_warm_up(self, seconds: f64) -> Self {
+        let warm_up_seconds = seconds / self.warm_up_rounds as f64;
+        Self { warm_up_seconds, ..self }
+    }
 }
 
 /// What lookups came to.

@@ -11,6 +11,7 @@ mod keys;
 mod measure;
 
 pub use engine::{Answer, Counters, Engine, PerRole, Session};
+pub(crate) use keys::SplitMix;
 pub use keys::{KEY_LEN, Key, KeyStream, Keyspace, LedgerEnd, Mix, Population, Sample};
 pub(crate) use measure::check;
 pub use measure::{Effort, Measured, measure};

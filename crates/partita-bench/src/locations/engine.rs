@@ -1,0 +1,88 @@
+//! What the benchmark asks of an engine.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::layout::Layout;
+use crate::lookups::{Engine, Key, Mix, PerRole, Session};
+
+/// How tables are written. All else is as a bookie has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tables {
+    /// Index and filter.
+    pub layout: Layout,
+    /// Bytes of a data block.
+    pub block_bytes: u32,
+    /// Entries of an index block between two whole keys.
+    pub index_restart_interval: u32,
+}
+
+/// A bookie's.
+const BLOCK_BYTES: u64 = 64 << 10;
+/// Of an index with many entries: smaller blocks have more of them.
+const RESTART_INTERVAL: u32 = 16;
+
+impl Tables {
+    /// A bookie's tables have blocks of 64 KiB, and every key of the index is whole; where blocks are smaller, every 16th.
+    ///
+    /// * Errors: sizes of blocks below 512 bytes and above 16 MiB.
+    pub fn with_blocks(layout: Layout, block_bytes: u64) -> Result<Self, String> {
+        if !(512..=16 << 20).contains(&block_bytes) {
+            return Err(format!("blocks of {block_bytes} bytes: 512 bytes to 16 MiB can be had"));
+        }
+        let index_restart_interval = if block_bytes < BLOCK_BYTES { RESTART_INTERVAL } else { 1 };
+        Ok(Self { layout, block_bytes: block_bytes as u32, index_restart_interval })
+    }
+}
+
+/// The engines that take part.
+pub trait Engines: Sync {
+    /// Makes an index in an empty directory.
+    ///
+    /// * `budget_bytes`: for blocks and memtables together.
+    fn create(
+        &self,
+        engine: &str,
+        dir: &Path,
+        tables: Tables,
+        budget_bytes: u64,
+    ) -> Result<Box<dyn Loader>, String>;
+
+    /// Opens an index under a budget, to be read. The directory stays as it is.
+    fn open(&self, engine: &str, dir: &Path, budget_bytes: u64) -> Result<Box<dyn Index>, String>;
+}
+
+/// An index that is filled.
+pub trait Loader {
+    /// Writes entries as one batch, which survives a power cut when this returns.
+    fn add(&self, entries: &[(Key, u64)]) -> Result<(), String>;
+
+    /// Flushes, waits until no compaction is due, and closes the index.
+    fn settle(self: Box<Self>) -> Result<(), String>;
+}
+
+/// An index that is read.
+pub trait Index: Sync {
+    /// A thread's way to ask for keys, or, with [`Mix::Last`], for last entries. It is made on the thread that uses it.
+    fn session(&self, mix: Mix) -> Box<dyn Session + '_>;
+
+    /// Bytes that are charged to the budget.
+    fn charged(&self) -> PerRole<u64>;
+}
+
+/// An index that is asked in one way.
+pub(super) struct Asked<'a> {
+    pub(super) index: &'a dyn Index,
+    pub(super) mix: Mix,
+}
+
+impl Engine for Asked<'_> {
+    fn session(&self) -> Box<dyn Session + '_> {
+        self.index.session(self.mix)
+    }
+
+    fn charged(&self) -> PerRole<u64> {
+        self.index.charged()
+    }
+}

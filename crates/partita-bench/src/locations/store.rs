@@ -1,0 +1,179 @@
+//! Directories that are read: loaded once, kept, and described in a file beside them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::engine::{Engines, Tables};
+use crate::clock::process_time;
+use crate::lookups::Keyspace;
+use crate::memory::Resident;
+
+/// What is loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// The engine that loads.
+    pub engine: String,
+    /// How tables are written.
+    pub tables: Tables,
+    /// Which entries.
+    pub keyspace: Keyspace,
+    /// Entries that a bookie flushes at a time.
+    pub flush_entries: u64,
+    /// For blocks and memtables while loading.
+    pub budget_bytes: u64,
+}
+
+/// A directory that is loaded, and how that went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Store {
+    /// What was loaded.
+    pub load: Load,
+    /// The index.
+    #[serde(skip)]
+    pub dir: PathBuf,
+    /// Seconds until all was written and nothing was left to compact.
+    pub seconds: f64,
+    /// Seconds of them that the loading program spent on processors, all its threads together.
+    pub cpu_seconds: f64,
+    /// The most memory that was resident meanwhile.
+    pub resident_peak_bytes: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Their bytes.
+    pub table_bytes: u64,
+}
+
+/// Changes of a batch, as a bookie has them at most.
+const BATCH_OPERATIONS: usize = 100_000;
+/// The index, in the directory of a store.
+const INDEX: &str = "locations";
+/// How it was made, beside it.
+const DESCRIPTION: &str = "store.json";
+
+impl Store {
+    /// The store of this description below `root`, if it is there.
+    pub(super) fn find(root: &Path, name: &str, load: &Load) -> Result<Option<Self>, String> {
+        let home = root.join(name);
+        let description = home.join(DESCRIPTION);
+        if !description.is_file() {
+            return Ok(None);
+        }
+        let store = Self { dir: home.join(INDEX), ..read_json(&description)? };
+        if store.load != *load {
+            return Err(format!("{}: something else was loaded there", home.display()));
+        }
+        Ok(Some(store))
+    }
+
+    /// Loads a store below `root`.
+    pub(super) fn make(
+        root: &Path,
+        name: &str,
+        load: &Load,
+        engines: &dyn Engines,
+    ) -> Result<Self, String> {
+        // A load that was interrupted leaves its files under the other name, never half a store under this one.
+        let unfinished = root.join(format!("{name}.unfinished"));
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished).map_err(|error| failed(&unfinished, &error))?;
+        }
+        let dir = unfinished.join(INDEX);
+        fs::create_dir_all(&dir).map_err(|error| failed(&dir, &error))?;
+        let mut store = fill(&dir, load, engines)?;
+        write_json(&unfinished.join(DESCRIPTION), &store)?;
+        let home = root.join(name);
+        fs::rename(&unfinished, &home).map_err(|error| failed(&home, &error))?;
+        store.dir = home.join(INDEX);
+        Ok(store)
+    }
+
+    /// Entries that were written in a second, until all was settled.
+    pub fn entries_per_second(&self) -> f64 {
+        self.load.keyspace.len() as f64 / self.seconds
+    }
+
+    /// Processor time of an entry.
+    pub fn cpu_us_per_entry(&self) -> f64 {
+        self.cpu_seconds * 1e6 / self.load.keyspace.len() as f64
+    }
+}
+
+fn fill(dir: &Path, load: &Load, engines: &dyn Engines) -> Result<Store, String> {
+    let (started, cpu) = (Instant::now(), process_time());
+    let loader = engines.create(&load.engine, dir, load.tables, load.budget_bytes)?;
+    let keyspace = load.keyspace;
+    let progress = progress_bar(keyspace.len(), "entries");
+    let each = (load.flush_entries / keyspace.ledgers).max(1);
+    for flushed in keyspace.batches(0..keyspace.entries, each) {
+        for batch in flushed.chunks(BATCH_OPERATIONS) {
+            loader.add(batch)?;
+            progress.inc(batch.len() as u64);
+        }
+    }
+    progress.set_message("entries, compacting");
+    loader.settle()?;
+    progress.finish_and_clear();
+    let (tables, table_bytes) = tables_in(dir)?;
+    Ok(Store {
+        load: load.clone(),
+        dir: dir.to_owned(),
+        seconds: started.elapsed().as_secs_f64(),
+        cpu_seconds: process_time().saturating_sub(cpu).as_secs_f64(),
+        resident_peak_bytes: Resident::of_this_process().peak,
+        tables,
+        table_bytes,
+    })
+}
+
+/// How many tables a directory has, and their bytes.
+pub(super) fn tables_in(dir: &Path) -> Result<(u64, u64), String> {
+    let (mut tables, mut bytes) = (0, 0);
+    for entry in fs::read_dir(dir).map_err(|error| failed(dir, &error))? {
+        let entry = entry.map_err(|error| failed(dir, &error))?;
+        if entry.path().extension().is_some_and(|extension| extension == "sst") {
+            let metadata = entry.metadata().map_err(|error| failed(&entry.path(), &error))?;
+            tables += 1;
+            bytes += metadata.len();
+        }
+    }
+    Ok((tables, bytes))
+}
+
+/// Reads all tables once, so that they are in the system's cache of files.
+pub(super) fn read_through(dir: &Path) -> Result<(), String> {
+    for entry in fs::read_dir(dir).map_err(|error| failed(dir, &error))? {
+        let path = entry.map_err(|error| failed(dir, &error))?.path();
+        let copied = fs::File::open(&path)
+            .and_then(|mut file| std::io::copy(&mut file, &mut std::io::sink()));
+        copied.map_err(|error| failed(&path, &error))?;
+    }
+    Ok(())
+}
+
+/// A line on standard error, if that is a terminal.
+pub(super) fn progress_bar(length: u64, of: &'static str) -> ProgressBar {
+    let style = "{wide_bar} {human_pos} of {human_len} {msg}, {per_sec}, {eta} left";
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+    bar.with_message(of).with_style(
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    )
+}
+
+fn failed(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let json = fs::read_to_string(path).map_err(|error| failed(path, &error))?;
+    serde_json::from_str(&json).map_err(|error| failed(path, &error))
+}
+
+fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), String> {
+    let json = serde_json::to_string_pretty(value).map_err(|error| failed(path, &error))?;
+    fs::write(path, json).map_err(|error| failed(path, &error))
+}

@@ -1,0 +1,133 @@
+//! `partita bench locations`: the index of a bookie's entry locations.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use clap::Args;
+use partita_bench::locations::{
+    Arguments, InChildren, LEGEND, PARTITA, PartitaAlone, Report, Runner, perform_json, run,
+};
+
+use crate::outcome::Outcome;
+use crate::output;
+
+/// Look up entry locations, as a bookie does, under budgets of memory.
+///
+/// An index of entry locations (16-byte keys, 8-byte values, LZ4, Bloom filters of 10 bits) is loaded in sorted batches and
+/// settles; then entries that are there, entries that are not, and last entries of ledgers are looked up, with each budget in
+/// a process of its own.
+#[derive(Args, Debug)]
+pub(crate) struct Locations {
+    #[command(flatten)]
+    arguments: Arguments,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Explain the columns of the report, without running.
+    #[arg(long)]
+    legend: bool,
+    /// A child's task.
+    #[arg(long, hide = true)]
+    task: Option<String>,
+}
+
+impl Locations {
+    /// Runs the benchmark and prints its report. The error is one of standard output.
+    pub(crate) fn run(&self) -> io::Result<Outcome> {
+        let mut out = output::stdout();
+        let printed = if self.legend {
+            Ok(LEGEND.to_owned())
+        } else if let Some(task) = &self.task {
+            perform_json(task, &PartitaAlone)
+        } else {
+            let runner = InChildren { arguments: &["bench", "locations", "--task"] };
+            self.report(&runner).and_then(|report| {
+                if self.json { report.to_json() } else { Ok(report.to_string()) }
+            })
+        };
+        match printed {
+            Ok(text) => {
+                if cfg!(debug_assertions) && !self.json && self.task.is_none() {
+                    writeln!(out, "WARNING: built without optimisation, figures mean nothing")?;
+                }
+                writeln!(out, "{}", text.trim_end())?;
+                out.flush()?;
+                Ok(Outcome::Clean)
+            }
+            Err(message) => {
+                output::complain(message);
+                Ok(Outcome::Unseen)
+            }
+        }
+    }
+
+    fn report(&self, runner: &dyn Runner) -> Result<Report, String> {
+        let shows_progress = io::stderr().is_terminal();
+        run(&self.arguments.settings(PARTITA)?, runner, &mut |what| {
+            if shows_progress {
+                eprintln!("{what}");
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use partita_bench::locations::InThisProcess;
+    use partita_bench::lookups::Mix;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        bench: Locations,
+    }
+
+    fn bench(arguments: &str) -> Locations {
+        Cli::parse_from(["x"].into_iter().chain(arguments.split(' '))).bench
+    }
+
+    #[test]
+    fn a_small_run_gives_a_report_that_is_json_and_its_index_can_be_read_again() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().to_str().unwrap();
+        let effort = "--budget 1MiB,64MiB --threads 2 --seconds 0.02 --warmup 0.1";
+        let small = "--keys 20k --ledgers 10 --flush-entries 5k";
+        let arguments = format!("{effort} {small} --dir {dir}");
+        let runner = InThisProcess(&PartitaAlone);
+        let report = bench(&arguments).report(&runner).unwrap();
+        assert_eq!(report.cells.len(), 4, "two layouts, two budgets");
+        for mix in [Mix::Present, Mix::Absent, Mix::Last] {
+            assert!(report.cells.iter().all(|cell| cell.of(mix).unwrap().gets_per_second > 0.0));
+        }
+        let text = report.to_string();
+        assert!(text.contains("20000 entries of 10 ledgers"), "{text}");
+        assert!(text.contains("get_last_entry"), "{text}");
+        let json: serde_json::Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
+        assert!(json["cells"][0]["lookups"][0][1]["reads_per_get"]["data"].is_number());
+
+        let loaded = &report.stores[0].1;
+        assert_eq!(report.stores.len(), 2);
+        let before = std::fs::read_dir(&loaded.dir).unwrap().count();
+        let arguments = format!("{effort} --db {}", loaded.dir.display());
+        let report = bench(&arguments).report(&runner).unwrap();
+        assert_eq!(report.directory.unwrap().ledgers, 10);
+        assert_eq!(report.cells.len(), 2);
+        assert!(report.cells.iter().all(|cell| cell.of(Mix::Last).is_some()));
+        assert_eq!(std::fs::read_dir(&loaded.dir).unwrap().count(), before, "it is left alone");
+    }
+
+    #[test]
+    fn arguments_that_mean_nothing_are_refused_in_words() {
+        let refused = |arguments: &str| bench(arguments).arguments.settings(PARTITA).unwrap_err();
+        assert!(refused("--seconds nan").contains("--seconds"));
+        assert!(refused("--keys 10 --ledgers 20").contains("ledger"));
+        assert!(refused("--budget 7k").contains("1 MiB"));
+        assert!(refused("--block-size 1").contains("block"));
+        for arguments in ["--threads 0", "--keys some", "--layout round", "--db x --keys 5"] {
+            let arguments = ["x"].into_iter().chain(arguments.split(' '));
+            assert!(Cli::try_parse_from(arguments).is_err());
+        }
+    }
+}
