@@ -67,6 +67,44 @@ std::vector<LiveFileMetaData> LiveFiles(DB* db) {
 
 extern "C" {
 
+// Creates a database that is filled as a bookie's is: with compactions, and with its write buffers.
+void* budget_shim_create_bookie(const char* path, bool partitioned, uint64_t block_bytes, int restart_interval,
+                                uint64_t budget, char* error, size_t error_len) {
+  constexpr uint64_t kWriteBuffer = 64 << 20, kWriteBuffers = 4;
+  if (budget <= kWriteBuffer * kWriteBuffers) {
+    std::strncpy(error, "the budget has no room for the write buffers", error_len - 1);
+    return nullptr;
+  }
+  auto database = std::make_unique<Database>();
+  database->cache = NewLRUCache(budget - kWriteBuffer * kWriteBuffers);
+  BlockBasedTableOptions table;
+  Options options = BookieOptions(partitioned, &table);
+  table.block_size = block_bytes;
+  table.index_block_restart_interval = restart_interval;
+  table.block_cache = database->cache;
+  options.table_factory.reset(NewBlockBasedTableFactory(table));
+  options.create_if_missing = true;
+  options.error_if_exists = true;
+  options.write_buffer_size = kWriteBuffer;
+  options.max_write_buffer_number = kWriteBuffers;
+  options.level0_file_num_compaction_trigger = 4;
+  options.max_bytes_for_level_base = 256 << 20;
+  options.level_compaction_dynamic_level_bytes = true;
+  options.max_background_jobs = 32;
+  options.IncreaseParallelism(32);
+  options.max_total_wal_size = 512 << 20;
+  options.max_open_files = -1;
+  if (Fails(DB::Open(options, path, &database->db), error, error_len)) return nullptr;
+  return database.release();
+}
+
+// Flushes, and waits until no compaction is due.
+bool budget_shim_settle(void* database, char* error, size_t error_len) {
+  WaitForCompactOptions options;
+  options.flush = true;
+  return !Fails(static_cast<Database*>(database)->db->WaitForCompact(options), error, error_len);
+}
+
 // Creates a database to be filled. Nothing is flushed or compacted unless asked.
 void* budget_shim_create(const char* path, bool partitioned, char* error, size_t error_len) {
   BlockBasedTableOptions table;
@@ -82,11 +120,12 @@ void* budget_shim_create(const char* path, bool partitioned, char* error, size_t
   return database.release();
 }
 
-// Writes `n` entries as one batch.
-bool budget_shim_write(void* database, const uint8_t* keys, const uint8_t* values, size_t n, char* error,
+// Writes `n` entries as one batch: synced, or without a log.
+bool budget_shim_write(void* database, const uint8_t* keys, const uint8_t* values, size_t n, bool synced, char* error,
                        size_t error_len) {
   WriteOptions options;
-  options.disableWAL = true;
+  options.sync = synced;
+  options.disableWAL = !synced;
   WriteBatch batch;
   Status status;
   for (size_t i = 0; i < n && status.ok(); ++i) {
@@ -160,6 +199,38 @@ bool budget_shim_get(void* database, const uint8_t* keys, size_t n, uint64_t* fo
     *found += 1;
     uint64_t word = 0;
     std::memcpy(&word, value.data(), sizeof word);
+    *sum += __builtin_bswap64(word);
+  }
+  return true;
+}
+
+// Looks the last entries of `n` ledgers up, as a bookie does: an iterator each, from the ledger's end on backward. The
+// keys' entries are of no account. `*found` counts ledgers that have one, `*sum` adds the entries.
+bool budget_shim_last(void* database, const uint8_t* keys, size_t n, uint64_t* found, uint64_t* sum, char* error,
+                      size_t error_len) {
+  constexpr size_t kLedgerLen = 8;
+  DB* db = static_cast<Database*>(database)->db.get();
+  ColumnFamilyHandle* family = db->DefaultColumnFamily();
+  *found = *sum = 0;
+  for (size_t i = 0; i < n; ++i) {
+    char end[kKeyLen];
+    std::memcpy(end, keys + i * kKeyLen, kLedgerLen);
+    std::memset(end + kLedgerLen, 0xff, kKeyLen - kLedgerLen);
+    end[kLedgerLen] = 0x7f;
+    const Slice bound(end, kKeyLen);
+    ReadOptions options;
+    options.iterate_upper_bound = &bound;
+    const std::unique_ptr<Iterator> iter(db->NewIterator(options, family));
+    iter->SeekToLast();
+    if (!iter->Valid()) {
+      if (Fails(iter->status(), error, error_len)) return false;
+      continue;
+    }
+    const Slice key = iter->key();
+    if (std::memcmp(key.data(), end, kLedgerLen) != 0) continue;
+    *found += 1;
+    uint64_t word = 0;
+    std::memcpy(&word, key.data() + kLedgerLen, sizeof word);
     *sum += __builtin_bswap64(word);
   }
   return true;

@@ -4,7 +4,7 @@
 //!
 //! The functions' types are those of `shim/budget.cc`, compiled together with this crate. A handle comes from
 //! `budget_shim_create` or `budget_shim_open`, is owned by one [`Database`] and closed once. RocksDB's databases may be
-//! read by any number of threads; writing goes through `&mut`. The C++ side reads keys and values only within the
+//! used by any number of threads. The C++ side reads keys and values only within the
 //! lengths given, and throws nothing.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -13,6 +13,8 @@ use std::path::Path;
 // Linked for its symbols only.
 use librocksdb_sys as _;
 use partita_bench::budget::TableFile;
+use partita_bench::layout::Layout;
+use partita_bench::locations::Tables;
 use partita_bench::lookups::{Answer, Counters, Key, PerRole};
 
 unsafe extern "C" {
@@ -22,11 +24,31 @@ unsafe extern "C" {
         error: *mut c_char,
         error_len: usize,
     ) -> *mut c_void;
+    fn budget_shim_create_bookie(
+        path: *const c_char,
+        partitioned: bool,
+        block_bytes: u64,
+        restart_interval: c_int,
+        budget: u64,
+        error: *mut c_char,
+        error_len: usize,
+    ) -> *mut c_void;
+    fn budget_shim_settle(database: *mut c_void, error: *mut c_char, error_len: usize) -> bool;
+    fn budget_shim_last(
+        database: *mut c_void,
+        keys: *const Key,
+        n: usize,
+        found: *mut u64,
+        sum: *mut u64,
+        error: *mut c_char,
+        error_len: usize,
+    ) -> bool;
     fn budget_shim_write(
         database: *mut c_void,
         keys: *const Key,
         values: *const u8,
         n: usize,
+        synced: bool,
         error: *mut c_char,
         error_len: usize,
     ) -> bool;
@@ -105,6 +127,25 @@ impl Database {
         error.or(!handle.is_null(), Self { handle })
     }
 
+    /// Creates a database that is filled as a bookie's is, with compactions.
+    pub fn create_bookie(path: &Path, tables: Tables, budget: u64) -> Result<Self, String> {
+        let path = c_path(path);
+        let mut error = Message::new();
+        // SAFETY: as in `create`.
+        let handle = unsafe {
+            budget_shim_create_bookie(
+                path.as_ptr(),
+                tables.layout == Layout::Partitioned,
+                tables.block_bytes.into(),
+                tables.index_restart_interval as c_int,
+                budget,
+                error.start(),
+                Message::LEN,
+            )
+        };
+        error.or(!handle.is_null(), Self { handle })
+    }
+
     /// Opens a filled database for reading under a budget. It writes to its directory.
     pub fn open(path: &Path, partitioned: bool, cache: Cache, budget: u64) -> Result<Self, String> {
         let path = c_path(path);
@@ -124,8 +165,17 @@ impl Database {
         error.or(!handle.is_null(), Self { handle })
     }
 
-    /// Writes one batch.
+    /// Writes one batch, without a log.
     pub fn write(&mut self, entries: &[(Key, u64)]) -> Result<(), String> {
+        self.write_batch(entries, false)
+    }
+
+    /// Writes one batch, which survives a power cut when this returns.
+    pub fn write_synced(&self, entries: &[(Key, u64)]) -> Result<(), String> {
+        self.write_batch(entries, true)
+    }
+
+    fn write_batch(&self, entries: &[(Key, u64)], synced: bool) -> Result<(), String> {
         let keys: Vec<Key> = entries.iter().map(|(key, _)| *key).collect();
         let values: Vec<u8> = entries.iter().flat_map(|(_, value)| value.to_be_bytes()).collect();
         let mut error = Message::new();
@@ -136,6 +186,7 @@ impl Database {
                 keys.as_ptr(),
                 values.as_ptr(),
                 keys.len(),
+                synced,
                 error.start(),
                 Message::LEN,
             )
@@ -167,6 +218,33 @@ impl Database {
         // SAFETY: `handle` is open, and `take` gets the vector that it expects.
         unsafe { budget_shim_files(self.handle, (&raw mut files).cast(), take) };
         files
+    }
+
+    /// Flushes, and waits until no compaction is due.
+    pub fn settle(&self) -> Result<(), String> {
+        let mut error = Message::new();
+        // SAFETY: `handle` is open.
+        let done = unsafe { budget_shim_settle(self.handle, error.start(), Message::LEN) };
+        error.or(done, ())
+    }
+
+    /// Looks up the last entries of the keys' ledgers.
+    pub fn last(&self, keys: &[Key]) -> Result<Answer, String> {
+        let mut answer = Answer::default();
+        let mut error = Message::new();
+        // SAFETY: `handle` is open; there are so many keys.
+        let done = unsafe {
+            budget_shim_last(
+                self.handle,
+                keys.as_ptr(),
+                keys.len(),
+                &mut answer.found,
+                &mut answer.sum,
+                error.start(),
+                Message::LEN,
+            )
+        };
+        error.or(done, answer)
     }
 
     /// Looks up all keys.

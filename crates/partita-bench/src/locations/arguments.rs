@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::error::{Error, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use super::engine::Tables;
 use super::plan::{Contender, Files, Settings, Source};
@@ -11,46 +12,154 @@ use crate::layout::Layout;
 use crate::lookups::{Effort, Keyspace, Mix};
 
 /// What to run, as a command line says it.
-#[derive(Args, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub struct Arguments {
-    /// Entries of all ledgers together, as in 50M.
-    #[arg(long, default_value = "10M", value_parser = parse_count)]
     keys: u64,
-    /// Ledgers that they are spread over, written side by side.
-    #[arg(long, default_value = "1000", value_parser = parse_count)]
     ledgers: u64,
-    /// Entries that are written together, sorted, as a bookie's write cache is flushed.
-    #[arg(long, default_value = "250k", value_parser = parse_count)]
     flush_entries: u64,
-    /// Budgets of memory, divided by commas.
-    #[arg(long, default_value = "16MiB,64MiB,256MiB", value_delimiter = ',', value_parser = parse_size)]
-    budget: Vec<u64>,
-    /// Layouts of index and filter, divided by commas.
-    #[arg(long, default_value = "full,partitioned", value_delimiter = ',', value_parser = parse_layout)]
-    layout: Vec<Layout>,
-    /// Sizes of data blocks, divided by commas. Indexes of blocks smaller than a bookie's 64 KiB have a whole key every 16
-    /// entries.
-    #[arg(long, default_value = "64KiB", value_delimiter = ',', value_parser = parse_size)]
-    block_size: Vec<u64>,
-    /// Threads that ask.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: u16,
-    /// Seconds that warming up may take, for each kind of lookups; it ends when the blocks read per lookup have settled.
-    #[arg(long, default_value_t = 20.0)]
-    warmup: f64,
-    /// Seconds that each kind of lookups is timed for, after it is warm.
-    #[arg(long, default_value_t = 1.0)]
+    budgets: Vec<u64>,
+    layouts: Vec<Layout>,
+    block_sizes: Vec<u64>,
+    threads: u64,
+    warm_up_seconds: f64,
     seconds: f64,
-    /// Directory for what is loaded, and kept for the next run: about 10 bytes per key, for each layout and size of blocks.
-    /// Default: one in the system's directory for temporary files.
-    #[arg(long)]
     dir: Option<PathBuf>,
-    /// Read this index instead, a bookie's `locations` directory, made by RocksDB or Partita; it stays as it is.
-    #[arg(long, conflicts_with_all = ["keys", "ledgers", "flush_entries", "layout", "block_size", "dir"])]
     db: Option<PathBuf>,
-    /// Seed of the keys that are asked for.
-    #[arg(long, default_value_t = 1)]
     seed: u32,
+}
+
+// By hand, since clap's derive would have the workspace of the compatibility tests build RocksDB anew.
+impl Args for Arguments {
+    fn augment_args(command: Command) -> Command {
+        let one = |name: &'static str, value: &'static str, default: &'static str, help| {
+            Arg::new(name).long(name).value_name(value).default_value(default).help(help)
+        };
+        let list = |name, value, default, help| {
+            one(name, value, default, help).value_delimiter(',').action(ArgAction::Append)
+        };
+        let loading = ["keys", "ledgers", "flush-entries", "layout", "block-size", "dir"];
+        command
+            .arg(
+                one("keys", "COUNT", "10M", "Entries of all ledgers together, as in 50M")
+                    .value_parser(parse_count),
+            )
+            .arg(
+                one("ledgers", "COUNT", "1000", "Ledgers that are written side by side")
+                    .value_parser(parse_count),
+            )
+            .arg(
+                one(
+                    "flush-entries",
+                    "COUNT",
+                    "250k",
+                    "Entries that are written together, sorted, as a bookie's write cache is flushed",
+                )
+                .value_parser(parse_count),
+            )
+            .arg(
+                list("budget", "SIZES", "16MiB,64MiB,256MiB", "Budgets of memory, divided by commas")
+                    .value_parser(parse_size),
+            )
+            .arg(
+                list(
+                    "layout",
+                    "LAYOUTS",
+                    "full,partitioned",
+                    "Layouts of index and filter, divided by commas",
+                )
+                .value_parser(parse_layout),
+            )
+            .arg(
+                list(
+                    "block-size",
+                    "SIZES",
+                    "64KiB",
+                    "Sizes of data blocks, divided by commas. Indexes of blocks smaller than a bookie's 64 KiB have a \
+                     whole key every 16 entries",
+                )
+                .value_parser(parse_size),
+            )
+            .arg(
+                one("threads", "COUNT", "4", "Threads that ask")
+                    .value_parser(value_parser!(u64).range(1..=1024)),
+            )
+            .arg(
+                one(
+                    "warmup",
+                    "SECONDS",
+                    "20",
+                    "Time that warming up may take, for each kind of lookups; it ends when the blocks read per lookup \
+                     have settled",
+                )
+                .value_parser(value_parser!(f64)),
+            )
+            .arg(
+                one(
+                    "seconds",
+                    "SECONDS",
+                    "1",
+                    "Time that each kind of lookups is timed for, after it is warm",
+                )
+                .value_parser(value_parser!(f64)),
+            )
+            .arg(
+                Arg::new("dir").long("dir").value_name("DIR").value_parser(value_parser!(PathBuf)).help(
+                    "Directory for what is loaded, and kept for the next run: about 12 bytes per key, for each layout \
+                     and size of blocks [default: one in the system's directory for temporary files]",
+                ),
+            )
+            .arg(
+                Arg::new("db")
+                    .long("db")
+                    .value_name("DIR")
+                    .value_parser(value_parser!(PathBuf))
+                    .conflicts_with_all(loading)
+                    .help(
+                        "Read this index instead, a bookie's `locations` directory, made by RocksDB or Partita; it \
+                         stays as it is",
+                    ),
+            )
+            .arg(
+                one("seed", "NUMBER", "1", "Seed of the keys that are asked for")
+                    .value_parser(value_parser!(u32)),
+            )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Arguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        fn one<T: Clone + Send + Sync + 'static>(
+            matches: &ArgMatches,
+            name: &str,
+        ) -> Result<T, Error> {
+            let value = matches.get_one(name).cloned();
+            value.ok_or_else(|| Error::raw(ErrorKind::MissingRequiredArgument, name))
+        }
+        let list = |name| matches.get_many(name).unwrap_or_default().copied().collect();
+        Ok(Self {
+            keys: one(matches, "keys")?,
+            ledgers: one(matches, "ledgers")?,
+            flush_entries: one(matches, "flush-entries")?,
+            budgets: list("budget"),
+            layouts: matches.get_many("layout").unwrap_or_default().copied().collect(),
+            block_sizes: list("block-size"),
+            threads: one(matches, "threads")?,
+            warm_up_seconds: one(matches, "warmup")?,
+            seconds: one(matches, "seconds")?,
+            dir: matches.get_one("dir").cloned(),
+            db: matches.get_one("db").cloned(),
+            seed: one(matches, "seed")?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// For blocks and memtables while loading: four write buffers of 64 MiB, and as much again.
@@ -63,10 +172,10 @@ impl Arguments {
     pub fn settings(&self, engine: &str) -> Result<Settings, String> {
         let (mut files, mut contenders) = (Vec::new(), Vec::new());
         for (layout, &block_bytes) in
-            self.layout.iter().flat_map(|layout| self.block_size.iter().map(move |b| (layout, b)))
+            self.layouts.iter().flat_map(|layout| self.block_sizes.iter().map(move |b| (layout, b)))
         {
             let tables = Tables::with_blocks(*layout, block_bytes)?;
-            let name = match &self.block_size[..] {
+            let name = match &self.block_sizes[..] {
                 [_] => layout.to_string(),
                 _ => format!("{layout} {}k", block_bytes >> 10),
             };
@@ -92,18 +201,18 @@ impl Arguments {
         files: Vec<Files>,
         contenders: Vec<Contender>,
     ) -> Result<Settings, String> {
-        for (name, seconds) in [("--seconds", self.seconds), ("--warmup", self.warmup)] {
+        for (name, seconds) in [("--seconds", self.seconds), ("--warmup", self.warm_up_seconds)] {
             if !(seconds > 0.0 && seconds <= 3600.0) {
                 return Err(format!("{name} {seconds}: not in 0 to 3600 seconds"));
             }
         }
-        if self.budget.iter().any(|&bytes| bytes < 1 << 20) {
+        if self.budgets.iter().any(|&bytes| bytes < 1 << 20) {
             return Err("--budget: 1 MiB is the least".to_owned());
         }
         let effort =
-            Effort::new(usize::from(self.threads), Mix::Present, self.seconds, self.seed.into());
-        let effort = effort.with_warm_up(self.warmup);
-        let mut budgets_bytes = self.budget.clone();
+            Effort::new(self.threads as usize, Mix::Present, self.seconds, self.seed.into());
+        let effort = effort.with_warm_up(self.warm_up_seconds);
+        let mut budgets_bytes = self.budgets.clone();
         budgets_bytes.sort_unstable();
         budgets_bytes.dedup();
         let (source, mixes) = match &self.db {

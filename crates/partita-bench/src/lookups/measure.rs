@@ -254,7 +254,11 @@ fn each_by_itself(
     for key in keys {
         let start = Instant::now();
         answer += session.get_each(std::slice::from_ref(key))?;
-        nanos.saturating_record(start.elapsed().as_nanos() as u64);
+        let taken = start.elapsed().as_nanos() as u64;
+        // It grows as needed; what is too long for it even so counts as its longest.
+        if nanos.record(taken).is_err() {
+            nanos.saturating_record(taken);
+        }
     }
     Ok(answer)
 }
