@@ -168,7 +168,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// How many are named.
-    const ROWS_MAX: usize = 5;
+    const ROWS_MAX: usize = 8;
 
     /// The worst of `rows`, which come worst first.
     pub(crate) fn new(

@@ -20,6 +20,7 @@
 //! | [`read`] | directories as [`model::Database`]s |
 //! | [`shape`](mod@shape) | what a database is made of |
 //! | [`cache`] | how RocksDB's caches are cut into shards |
+//! | `asked` | what the user asked for, in files of settings |
 //! | `settings` | what a database is opened with, as far as files tell |
 //! | `exam` | the examinations, one a module |
 //! | [`finding`], [`report`] | what they tell |
@@ -28,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod asked;
 pub mod cache;
 mod exam;
 pub mod finding;
@@ -49,6 +51,7 @@ pub use report::{Examined, Report};
 pub use request::Request;
 pub use settings::CacheSource;
 
+use asked::AskedFile;
 use exam::Case;
 use model::{Database, Problem};
 use settings::Settings;
@@ -58,6 +61,14 @@ use settings::Settings;
 /// What cannot be looked at stands among the report's problems.
 pub fn examine(fs: &dyn FileSystem, dirs: &[PathBuf], request: &Request) -> Report {
     let mut report = Report::default();
+    let asked = request.options_file.as_ref().map(|path| AskedFile::read(fs, path));
+    let asked = match asked.transpose() {
+        Ok(asked) => asked,
+        Err(error) => {
+            report.problems.push(Problem::new(&error));
+            None
+        }
+    };
     for dir in dirs {
         let (found, problems) = read::find_databases(fs, dir);
         if found.is_empty() && problems.is_empty() {
@@ -68,7 +79,9 @@ pub fn examine(fs: &dyn FileSystem, dirs: &[PathBuf], request: &Request) -> Repo
         report.problems.extend(problems);
         for dir in found {
             match read::read_database(fs, &dir) {
-                Ok(database) => report.databases.push(examine_database(&database, request)),
+                Ok(database) => {
+                    report.databases.push(examine_database(&database, request, asked.as_ref()));
+                }
                 Err(error) => report.problems.push(Problem::new(&error)),
             }
         }
@@ -77,9 +90,9 @@ pub fn examine(fs: &dyn FileSystem, dirs: &[PathBuf], request: &Request) -> Repo
 }
 
 /// Examines what was read from one directory.
-pub fn examine_database(database: &Database, request: &Request) -> Examined {
-    let settings = Settings::of(database, request);
-    let findings = exam::examine(&Case { database, settings: &settings, request });
+fn examine_database(database: &Database, request: &Request, asked: Option<&AskedFile>) -> Examined {
+    let settings = Settings::of(database, request, asked);
+    let findings = exam::examine(&Case { database, settings: &settings, request, asked });
     Examined {
         dir: database.dir.clone(),
         rocksdb_version: database.written_by().map(str::to_owned),

@@ -1,5 +1,7 @@
 //! What is asked of the doctor, beside the directories.
 
+use std::path::PathBuf;
+
 use crate::cache::CacheKind;
 
 /// What the caller knows that no file says.
@@ -13,6 +15,8 @@ pub struct Request {
     pub cache_kind: Option<CacheKind>,
     /// Its number of shards, as a power of two.
     pub shard_bits: Option<u32>,
+    /// What the user asked for: an options file, or a bookie's `bk_server.conf`. Held against what holds.
+    pub options_file: Option<PathBuf>,
     /// The memory that metadata outside of the cache may have.
     pub memory_bytes: Option<u64>,
     /// By how much the data may grow: 2.0 is twice as much. Empty stands for two and four times.

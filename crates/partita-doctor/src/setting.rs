@@ -30,12 +30,27 @@ fn cpp_value(option: &str, value: &str) -> String {
 /// Index and filter in partitions of 4 KiB.
 pub(crate) fn partitions() -> Vec<Setting> {
     vec![
-        table("index_type", "kTwoLevelIndexSearch", "setIndexType(IndexType.kTwoLevelIndexSearch)"),
+        two_level_index(),
         table("partition_filters", "true", "setPartitionFilters(true)"),
         table("metadata_block_size", "4096", "setMetadataBlockSize(4096)"),
         cache_metadata(true),
         table("pin_top_level_index_and_filter", "true", "setPinTopLevelIndexAndFilter(true)"),
     ]
+}
+
+/// The two-level index, without which filters are not cut.
+pub(crate) fn two_level_index() -> Setting {
+    table("index_type", "kTwoLevelIndexSearch", "setIndexType(IndexType.kTwoLevelIndexSearch)")
+}
+
+/// A Bloom filter of 10 bits a key.
+pub(crate) fn bloom_filter() -> Setting {
+    let mut setting =
+        table("filter_policy", "bloomfilter:10:false", "setFilterPolicy(new BloomFilter(10))");
+    setting.cpp =
+        "BlockBasedTableOptions::filter_policy.reset(NewBloomFilterPolicy(10))".to_owned();
+    setting.bookie = Some("bk_server.conf: dbStorage_rocksDB_bloomFilterBitsPerKey=10".to_owned());
+    setting
 }
 
 /// Index and filter in the block cache, or beside it.

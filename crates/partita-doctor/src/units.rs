@@ -63,10 +63,11 @@ pub fn exact_size(bytes: u64) -> String {
     }
 }
 
-/// `1 file`, `3 files`.
+/// `1 file`, `3 files`, `3 families`.
 pub fn counted(value: u64, noun: &str) -> String {
-    match value {
-        1 => format!("1 {noun}"),
+    match (value, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{} {stem}ies", count(value)),
         _ => format!("{} {noun}s", count(value)),
     }
 }
@@ -188,6 +189,7 @@ mod tests {
         }
         assert_eq!(counted(1, "file"), "1 file");
         assert_eq!(counted(1000, "file"), "1,000 files");
+        assert_eq!(counted(2, "family"), "2 families");
     }
 
     #[test]

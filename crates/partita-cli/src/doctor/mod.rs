@@ -25,6 +25,7 @@ use crate::output;
 Examples:
   partita doctor /var/lib/db
   partita doctor --cache 256m --cache-kind lru /bookie/current
+  partita doctor --options conf/bk_server.conf --memory 4g --growth 4x /bookie/current
   partita doctor --json /var/lib/db | jq '.databases[].findings[] | select(.severity == \"error\")'
 
 --json prints one object.
@@ -48,6 +49,9 @@ pub(crate) struct Doctor {
     /// The number of its shards, as a power of two. By default RocksDB's choice.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(SHARD_BITS_MAX)))]
     shard_bits: Option<u32>,
+    /// What you asked for: an options file or ini, or a bookie's bk_server.conf. It is judged, and held against what holds.
+    #[arg(long, value_name = "FILE")]
+    options: Option<PathBuf>,
     /// The memory that index and filters outside of the cache may have.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
@@ -100,6 +104,7 @@ impl Doctor {
                 Kind::HyperClock => CacheKind::HyperClock,
             }),
             shard_bits: self.shard_bits,
+            options_file: self.options.clone(),
             memory_bytes: self.memory,
             growth: self.growth.clone(),
         }

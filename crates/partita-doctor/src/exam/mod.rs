@@ -1,8 +1,13 @@
 //! The examinations, one a module. Each takes a [`Case`] and gives findings.
 
+mod asked;
+mod caches;
 mod cliff;
+mod layouts;
 mod memory;
+mod options_file;
 
+use crate::asked::AskedFile;
 use crate::finding::{Finding, Remedy};
 use crate::model::{Database, Table};
 use crate::request::Request;
@@ -14,6 +19,7 @@ pub(crate) struct Case<'c> {
     pub(crate) database: &'c Database,
     pub(crate) settings: &'c Settings,
     pub(crate) request: &'c Request,
+    pub(crate) asked: Option<&'c AskedFile>,
 }
 
 impl Case<'_> {
@@ -50,7 +56,14 @@ pub(crate) fn metadata_remedy() -> Remedy {
 
 /// All findings, the most serious first; those of one severity in the order of the examinations.
 pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
-    let examinations: &[fn(&Case<'_>) -> Vec<Finding>] = &[cliff::examine, memory::examine];
+    let examinations: &[fn(&Case<'_>) -> Vec<Finding>] = &[
+        cliff::examine,
+        memory::examine,
+        options_file::examine,
+        asked::examine,
+        layouts::examine,
+        caches::examine,
+    ];
     let mut findings: Vec<Finding> = examinations.iter().flat_map(|exam| exam(case)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings

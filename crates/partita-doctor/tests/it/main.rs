@@ -1,7 +1,9 @@
 //! The doctor on real directories: golden databases written by RocksDB, and what tests make of them.
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
+mod asked;
 mod cliff;
+mod layouts;
 mod memory;
 mod reading;
 mod shape;
