@@ -19,7 +19,7 @@ use crate::table::{Table, encoded};
 /// # use std::sync::Arc;
 /// # use partita::io::MemoryFileSystem;
 /// # use partita_store::codec::Utf8;
-/// # use partita_store::{StoreBuilder, Table};
+/// # use partita_store::StoreBuilder;
 /// use partita_store::Schema;
 ///
 /// # partita_store::schema! { struct Shop { users: Table<Utf8, Utf8> = "users", carts: Table<Utf8, Utf8> = "carts" } }
@@ -54,7 +54,7 @@ struct TableChanges {
 }
 
 /// The value that a key gets; `None`: it is removed.
-type Change = Option<Vec<u8>>;
+pub(crate) type Change = Option<Vec<u8>>;
 
 impl StoreBatch {
     pub(crate) fn new(store: Store) -> Self {

@@ -17,7 +17,7 @@ use crate::store::Store;
 ///
 /// ```no_run
 /// use partita_store::codec::Utf8;
-/// use partita_store::{Metadata, Profile, StoreBuilder, Table};
+/// use partita_store::{Metadata, Profile, StoreBuilder};
 ///
 /// partita_store::schema! {
 ///     struct Shop {

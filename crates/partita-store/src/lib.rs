@@ -5,7 +5,7 @@
 //! # use std::sync::Arc;
 //! # use partita::io::MemoryFileSystem;
 //! use partita_store::codec::{BigEndian, Utf8};
-//! use partita_store::{Schema, StoreBuilder, Table};
+//! use partita_store::{Schema, StoreBuilder};
 //!
 //! partita_store::schema! {
 //!     /// What a shop knows.
@@ -59,6 +59,7 @@
 //!
 //! # Features
 //! * `prost`: values that are protobuf messages. `postcard`: values of any type that serde knows.
+//! * `objects`: the metadata of an object store, as Apache Ozone's metadata manager keeps it.
 
 #![forbid(unsafe_code)]
 
@@ -67,6 +68,8 @@ mod builder;
 pub mod codec;
 mod error;
 mod metadata;
+#[cfg(feature = "objects")]
+pub mod objects;
 mod profile;
 mod scan;
 mod schema;

@@ -37,7 +37,7 @@ pub trait Schema: Sized {
 /// # use std::sync::Arc;
 /// # use partita::io::MemoryFileSystem;
 /// use partita_store::codec::{BigEndian, Utf8};
-/// use partita_store::{Schema, StoreBuilder, Table};
+/// use partita_store::{Schema, StoreBuilder};
 ///
 /// partita_store::schema! {
 ///     /// What a shop knows.

@@ -100,7 +100,7 @@ impl<K: KeyCodec, V: ValueCodec> Table<K, V> {
     /// # use std::sync::Arc;
     /// # use partita::io::MemoryFileSystem;
     /// # use partita_store::codec::Utf8;
-    /// # use partita_store::{StoreBuilder, Table};
+    /// # use partita_store::StoreBuilder;
     /// use partita_store::MayExist;
     ///
     /// # partita_store::schema! { struct Shop { users: Table<Utf8, Utf8> = "users" } }
@@ -163,7 +163,7 @@ impl<K: KeyCodec, V: ValueCodec> Table<K, V> {
     /// # use std::sync::Arc;
     /// # use partita::io::MemoryFileSystem;
     /// # use partita_store::codec::Utf8;
-    /// # use partita_store::{StoreBuilder, Table};
+    /// # use partita_store::StoreBuilder;
     /// # partita_store::schema! { struct Shop { users: Table<Utf8, Utf8> = "users" } }
     /// # let disk = Arc::new(MemoryFileSystem::new());
     /// # let shop: Shop = StoreBuilder::new("/shop.db").file_system(disk).open()?;

@@ -8,7 +8,7 @@ use partita_store::{Metadata, Profile, Schema, StoreBuilder};
 
 use crate::support::{Shop, builder, disk};
 
-const KEYS: u64 = 16_000;
+const KEYS: u64 = 10_000;
 
 fn name(number: u64) -> String {
     format!("{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
