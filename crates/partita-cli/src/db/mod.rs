@@ -4,6 +4,7 @@ mod checkpoint;
 mod compact;
 mod delete;
 mod get;
+mod ingest;
 mod load;
 mod manifest;
 mod options;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Delete(delete::Delete),
     Load(load::Load),
     Compact(compact::Compact),
+    Ingest(ingest::Ingest),
     Checkpoint(checkpoint::Checkpoint),
     Verify(verify::Verify),
     Stats(stats::Stats),
@@ -47,6 +49,7 @@ impl Command {
             Self::Delete(delete) => delete.run(),
             Self::Load(load) => load.run(),
             Self::Compact(compact) => compact.run(),
+            Self::Ingest(ingest) => ingest.run(),
             Self::Checkpoint(checkpoint) => checkpoint.run(),
             Self::Verify(verify) => verify.run(),
             Self::Stats(stats) => stats.run(),

@@ -1,6 +1,7 @@
 //! The `partita` binary on real tables: golden databases written by RocksDB.
 
 mod db_checkpoint;
+mod db_ingest;
 mod db_load;
 mod db_scan;
 mod db_stats;

@@ -14,11 +14,15 @@
 //!
 //! 1. A compaction is picked from the current version: if that changed while it was picked, it is picked again. What others
 //!    have in hand is reserved until their edit is applied, so files are never taken twice.
-//! 2. A compaction that fails leaves the database as it was; its tables are removed, unless the edit may be on disk.
+//! 2. Who adds tables that no compaction made must know where the outputs of compactions will be ([`UnderWay`]): nothing is
+//!    picked from when it looks until its edit is applied.
+//! 3. A compaction that fails leaves the database as it was; its tables are removed, unless the edit may be on disk.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::stats::LevelCounters;
+#[cfg(doc)]
+use super::under_way::UnderWay;
 use super::{BackgroundWork, ColumnFamily, DbInner};
 use crate::compaction::{
     Compaction, Fates, Job, KeyRange, Moment, NewTable, Product, Stripes, split,
@@ -122,7 +126,7 @@ impl DbInner {
     }
 
     /// The most urgent compaction, its files reserved.
-    fn next_compaction(&self) -> Option<(ColumnFamily, Compaction)> {
+    fn next_compaction(&self) -> Option<(ColumnFamily, Arc<Compaction>)> {
         let families = self.families.load();
         let mut by_urgency: Vec<(f64, &ColumnFamily)> = families
             .values()
@@ -172,13 +176,14 @@ impl DbInner {
         &self,
         family: &ColumnFamily,
         pick: impl Fn(&Moment, &Arc<Version>) -> Option<Compaction>,
-    ) -> Option<Compaction> {
+    ) -> Option<Arc<Compaction>> {
         let moment = self.moment();
+        let mut under_way = family.0.under_way.lock();
         loop {
             let version = family.0.family.current();
             let picked = pick(&moment, &version);
             if Arc::ptr_eq(&version, &family.0.family.current()) {
-                return picked;
+                return picked.map(|compaction| under_way.add(compaction));
             }
         }
     }
@@ -208,10 +213,9 @@ impl DbInner {
     }
 
     /// Does a compaction, and has readers look at what it led to. The caller counts as running ([`Running`]).
-    pub(super) fn compact(&self, family: &ColumnFamily, compaction: Compaction) -> Result<()> {
+    pub(super) fn compact(&self, family: &ColumnFamily, compaction: Arc<Compaction>) -> Result<()> {
         let writer = self.writing()?;
         let begun = writer.clock.monotonic_nanos();
-        let compaction = Arc::new(compaction);
         let deleted_files = compaction
             .files()
             .map(|(level, file)| DeletedFile { level: level as u32, number: file.number })

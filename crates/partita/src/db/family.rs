@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use super::counters::FamilyCounters;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
+use super::under_way::UnderWay;
 use crate::compaction::Picker;
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
@@ -43,6 +44,7 @@ pub(super) struct FamilyState {
     pub(super) flushing: FlushProgress,
     pub(super) compaction_filter: Option<Arc<dyn CompactionFilter>>,
     pub(super) picker: Picker,
+    pub(super) under_way: UnderWay,
     pub(super) tables: Arc<TableCache>,
     /// Readers take the pointer without a lock; it is replaced under the database's lock.
     pub(super) view: ArcSwap<ReadView>,

@@ -132,19 +132,33 @@ impl DbInner {
     /// Freezes and flushes these families.
     pub(super) fn flush_families(self: &Arc<Self>, families: &[ColumnFamily]) -> Result<()> {
         let writer = self.writing()?;
-        let frozen = writer.queue.exclusive(|| -> Result<_> {
+        let frozen = writer.queue.exclusive(|| {
             self.check_or_resume()?;
-            let ids: BTreeSet<u32> = families
-                .iter()
-                .filter(|family| !family.0.view.load().memtable.is_empty())
-                .map(ColumnFamily::id)
-                .collect();
-            if !ids.is_empty() {
-                self.freeze(&ids, &ids)?;
-            }
-            writer.views().wanted.extend(families.iter().map(ColumnFamily::id));
-            Ok(FlushSet::frozen(families))
+            self.freeze_to_flush(families)
         })?;
+        self.wait_until_flushed(&frozen)
+    }
+
+    /// The same for a caller who leads the commit queue.
+    pub(super) fn flush_at_the_front(&self, families: &[ColumnFamily]) -> Result<()> {
+        let frozen = self.freeze_to_flush(families)?;
+        self.wait_until_flushed(&frozen)
+    }
+
+    fn freeze_to_flush(&self, families: &[ColumnFamily]) -> Result<FlushSet> {
+        let ids: BTreeSet<u32> = families
+            .iter()
+            .filter(|family| !family.0.view.load().memtable.is_empty())
+            .map(ColumnFamily::id)
+            .collect();
+        if !ids.is_empty() {
+            self.freeze(&ids, &ids)?;
+        }
+        self.writing()?.views().wanted.extend(families.iter().map(ColumnFamily::id));
+        Ok(FlushSet::frozen(families))
+    }
+
+    fn wait_until_flushed(&self, frozen: &FlushSet) -> Result<()> {
         let is_flushed = |(family, memtables): &(ColumnFamily, Vec<Arc<MemTable>>)| {
             let view = family.0.view.load();
             family.0.family.is_dropped() || !view.frozen.iter().any(|it| contains(memtables, it))

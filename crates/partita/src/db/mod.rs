@@ -21,6 +21,7 @@
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `checkpoint.rs`, `new_dir.rs` | the database at one moment, as a directory of its own |
+//! | `ingest/`, `under_way.rs` | tables of others taken in, above all that is there and will be |
 //! | `tick.rs` | what happens without a write |
 //! | `counters.rs`, `stats.rs`, `estimates.rs` | what is counted; figures as values |
 //! | `properties.rs`, `property_text.rs` | the same under RocksDB's names |
@@ -67,6 +68,7 @@ mod flush_wal;
 mod get;
 mod housekeeping;
 mod identity;
+mod ingest;
 mod install;
 mod iterator;
 mod jobs;
@@ -122,6 +124,7 @@ mod tests;
 mod tick;
 #[cfg(test)]
 mod time_tests;
+mod under_way;
 mod value;
 mod write;
 #[cfg(test)]
@@ -135,6 +138,7 @@ pub use compact_range::{BottommostLevel, CompactRangeOptions};
 pub use estimates::TableSums;
 pub use family::{ColumnFamily, FamilyConfig};
 pub use floor::{KeyRange, KeyValue};
+pub use ingest::{FileTransfer, IngestOptions, IngestedFile};
 pub use iterator::{DbIterator, IterOptions};
 pub use log_stats::{LogHolder, LogStats};
 pub use pressure::StallCause;

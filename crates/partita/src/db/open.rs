@@ -25,6 +25,7 @@ use super::recover::{
 };
 use super::settings::Settings;
 use super::snapshot::SnapshotList;
+use super::under_way::UnderWay;
 use super::writer::Writer;
 use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig, LostLogBytes};
 use crate::cache::Cache;
@@ -290,6 +291,7 @@ pub(super) fn family_state(
     };
     Ok(FamilyState {
         picker: Picker::new(&options),
+        under_way: UnderWay::default(),
         family,
         options,
         merge_operator,

@@ -65,6 +65,7 @@ pub use metaindex::Metaindex;
 pub use open::ReaderOptions;
 pub use pinned::PinnedBytes;
 pub use properties::TableProperties;
+pub(crate) use properties::UNKNOWN_COLUMN_FAMILY;
 pub use read_context::ReadContext;
 pub use reader::{FilterStatus, TableReader, Versions};
 pub use role::{BlockRole, PerRole};

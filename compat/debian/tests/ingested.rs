@@ -1,0 +1,239 @@
+//! External files: RocksDB 7.8.3 and Partita ingest the same ones into copies of the same database, put them on the same levels,
+//! and read each other's results; and each ingests what the other wrote.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use partita::db::{Db, DbBuilder, FamilyConfig, FileTransfer, IngestOptions};
+use partita::io::{DiskFileSystem, FileSystem as _};
+use partita::options::{ColumnFamilyOptions, CompactionStyle};
+use partita::table::{SstFileWriter, TableContext};
+use partita::version::{VersionSet, VersionSetOptions};
+use partita_compat_debian::random::Random;
+use partita_compat_debian::{ldb, rocksdict};
+use partita_compat_rocks::db::write_external_file;
+use partita_compat_rocks::history::{History, key};
+use partita_compat_rocks::matrix::Version;
+use partita_compat_rocks::sessions::{self, assert_rows, rows_of_all};
+use partita_compat_rocks::setups::{FAMILIES, Setup, selected};
+use partita_compat_rocks::whole::{Ingestion, WholeDb};
+
+/// Level, first and last key of each table of the first family.
+fn tables(dir: &Path) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
+    let options = VersionSetOptions { read_only: true, ..VersionSetOptions::default() };
+    let versions = VersionSet::recover(Arc::new(DiskFileSystem), dir, options).unwrap();
+    let version = versions.families()[0].current();
+    let ends = version.files().map(|(level, file)| {
+        (level, file.smallest_user_key().to_vec(), file.largest_user_key().to_vec())
+    });
+    let mut tables: Vec<_> = ends.collect();
+    tables.sort();
+    tables
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+fn open(dir: &Path, setup: &Setup, disable_auto_compactions: bool) -> Db {
+    let exists = dir.join("CURRENT").exists();
+    let mut builder = DbBuilder::new(dir);
+    if !exists {
+        builder = builder.options(setup.our_db_options());
+    }
+    for family in FAMILIES {
+        let options = ColumnFamilyOptions {
+            target_file_size_base: 4 << 10,
+            max_bytes_for_level_base: 32 << 10,
+            disable_auto_compactions,
+            ..setup.our_family_options()
+        };
+        let options = Some(options);
+        builder = builder.family(family, FamilyConfig { options, ..FamilyConfig::default() });
+    }
+    builder.open().unwrap()
+}
+
+/// An external file over a stretch of keys: puts, deletions, operands, now and then a range tombstone.
+fn write_external(path: &Path, setup: &Setup, random: &mut Random, within: Range<usize>) {
+    let options = setup.our_family_options();
+    let order = match options.comparator.id() {
+        Some(name) if name.contains("Reverse") => partita::key::KeyOrder::ReverseBytewise,
+        _ => partita::key::KeyOrder::Bytewise,
+    };
+    let file = DiskFileSystem.create(path).unwrap();
+    let context = TableContext {
+        merge_operator_name: options.merge_operator.id().map(str::to_owned),
+        ..TableContext::default()
+    };
+    let mut writer = SstFileWriter::new(file, options.table, order.clone(), context).unwrap();
+    let most = if random.below(4) == 0 { 300 } else { 12 };
+    let len = 1 + random.below(most);
+    let start = within.start + random.below(within.len() - len);
+    let mut keys: Vec<Vec<u8>> =
+        (start..start + len).step_by(1 + random.below(3)).map(key).collect();
+    keys.sort_by(|a, b| order.compare(a, b));
+    keys.dedup();
+    for key in &keys {
+        match random.below(8) {
+            0 => writer.delete(key).unwrap(),
+            1 => writer.merge(key, b"operand").unwrap(),
+            _ => writer.put(key, &random.bytes(60)).unwrap(),
+        }
+    }
+    if random.below(4) == 0 {
+        let (mut from, mut to) = (key(start + len / 2), key(start + len + 4));
+        if order.compare(&from, &to).is_gt() {
+            std::mem::swap(&mut from, &mut to);
+        }
+        if from != to {
+            writer.delete_range(&from, &to).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn files_stand_where_rocksdb_puts_them_and_read_the_same() {
+    let holder = tempfile::tempdir().unwrap();
+    let at = |name: &str| holder.path().join(name);
+    let (mut ingested, mut refused, mut deep) = (0, 0, 0);
+    for (number, setup) in selected(Version::V7_8).iter().enumerate() {
+        let mut history = History::new(setup, 900 + number as u64);
+        let mut random = Random(number as u64 + 3);
+        let are_apart = number.is_multiple_of(2);
+        let (ours, theirs) = (at(&format!("ours{number}")), at(&format!("theirs{number}")));
+        let db = open(&ours, setup, false);
+        let families = FAMILIES.map(|name| db.family(name).unwrap());
+        for _ in 0..120 {
+            sessions::write(&db, &families, history.next_batch()).unwrap();
+        }
+        db.compact_range(&families[0], None, None).unwrap();
+        db.flush().unwrap();
+        drop((families, db));
+        copy(&ours, &theirs);
+        let db = open(&ours, setup, true);
+        let families = FAMILIES.map(|name| db.family(name).unwrap());
+        let by_hand = "disable_auto_compactions=true";
+        let rocksdb = WholeDb::load(&theirs, &FAMILIES, false, by_hand).unwrap();
+        for round in 0..30 {
+            if random.below(3) == 0 {
+                let batch = history.next_batch();
+                rocksdb.write(&batch).unwrap();
+                sessions::write(&db, &families, batch).unwrap();
+            }
+            let paths: Vec<PathBuf> = (0..1 + random.below(3))
+                .map(|file| at(&format!("external.{number}.{round}.{file}")))
+                .collect();
+            for (at, path) in paths.iter().enumerate() {
+                let keys = if are_apart { at * 400..at * 400 + 380 } else { 0..1180 };
+                write_external(path, setup, &mut random, keys);
+            }
+            let how = Ingestion {
+                without_global_seqno: random.below(4) == 0,
+                without_flush: random.below(4) == 0,
+                shown_to_snapshots: random.below(4) == 0,
+                ..Ingestion::default()
+            };
+            let options = IngestOptions {
+                allow_global_seqno: !how.without_global_seqno,
+                allow_blocking_flush: !how.without_flush,
+                snapshot_consistency: !how.shown_to_snapshots,
+                transfer: [FileTransfer::Copy, FileTransfer::Link][round % 2],
+                ..IngestOptions::default()
+            };
+            let told = rocksdb.ingest(0, &paths, how);
+            let done = db.ingest(&families[0], &paths, &options);
+            let name = format!("{}, round {round}: {how:?}: {told:?}, {done:?}", setup.name);
+            assert_eq!(told.is_ok(), done.is_ok(), "{name}");
+            match done {
+                Ok(files) => {
+                    ingested += files.len();
+                    deep += files.iter().filter(|file| file.level > 0).count();
+                }
+                Err(_) => refused += 1,
+            }
+            let rows = sessions::rows_of_all(&db);
+            assert_rows(&rows[0], &rocksdb.rows_forward(0).unwrap(), &name);
+        }
+        for family in 0..FAMILIES.len() {
+            rocksdb.flush(family).unwrap();
+        }
+        db.flush().unwrap();
+        drop((rocksdb, families, db));
+        // In universal trees, and with files that overlap, 7.8.3 uses level 0 where later versions go deeper; in FIFO trees the
+        // other way round. We do as the later ones.
+        let style = setup.our_family_options().compaction_style;
+        if style == CompactionStyle::Level && are_apart {
+            assert_eq!(tables(&ours), tables(&theirs), "{}", setup.name);
+        }
+        // Each reads the other's.
+        let of_ours = rows_of_all(&DbBuilder::new(&ours).open_read_only().unwrap());
+        let of_theirs = rows_of_all(&DbBuilder::new(&theirs).open_read_only().unwrap());
+        assert_rows(&of_ours[0], &of_theirs[0], setup.name);
+        ldb::check_consistency(&ours).unwrap_or_else(|said| panic!("{}: {said}", setup.name));
+        let rocksdb = WholeDb::load(&ours, &FAMILIES, false, "").unwrap();
+        rocksdb.compact(0, partita_compat_rocks::whole::LastLevel::Force);
+        assert_rows(
+            &rocksdb.rows_backward(0).unwrap(),
+            &{
+                let mut rows = of_ours[0].clone();
+                rows.reverse();
+                rows
+            },
+            setup.name,
+        );
+    }
+    assert!(ingested > 300 && refused > 30 && deep > 60, "{ingested}, {refused}, {deep}");
+}
+
+#[test]
+fn each_ingests_what_the_other_wrote() {
+    let holder = tempfile::tempdir().unwrap();
+    let at = |name: &str| holder.path().join(name);
+    let rows: Vec<_> =
+        (0..2000_u32).map(|i| (format!("k{i:05}").into_bytes(), vec![i as u8; 40])).collect();
+    for (number, options) in [
+        "",
+        "block_based_table_factory={format_version=3;checksum=kxxHash}",
+        "block_based_table_factory={filter_policy=bloomfilter:10:false;partition_filters=true;\
+         index_type=kTwoLevelIndexSearch;metadata_block_size=512}",
+        "compression=kZSTD",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let theirs = at(&format!("theirs{number}.sst"));
+        write_external_file(&theirs, options, &rows).unwrap();
+        let dir = at(&format!("db{number}"));
+        let create = partita::options::DbOptions { create_if_missing: true, ..Default::default() };
+        let db = DbBuilder::new(&dir).options(create).open().unwrap();
+        db.put(b"k00005", b"old").unwrap();
+        let files = db
+            .ingest(&db.default_family(), &[&theirs], &IngestOptions::default())
+            .unwrap_or_else(|error| panic!("{options}: {error}"));
+        assert_eq!(files[0].level, 0);
+        assert_eq!(db.get(b"k00005").unwrap().unwrap(), vec![5; 40]);
+        // A file of ours over it, which 9.8.4 then reads together with theirs.
+        let ours = at(&format!("ours{number}.sst"));
+        let mut writer = db.sst_file_writer(&db.default_family(), &ours).unwrap();
+        writer.delete_range(b"k00010", b"k01990").unwrap();
+        writer.finish().unwrap();
+        db.ingest(&db.default_family(), &[&ours], &IngestOptions::default()).unwrap();
+        drop(db);
+        let left = [&rows[..10], &rows[1990..]].concat();
+        assert_rows(&ldb::rows(&dir, "default").unwrap(), &left, options);
+        for compact in [false, true] {
+            assert_rows(&rocksdict::open_and_scan(&dir, compact).unwrap(), &left, options);
+        }
+        let reader = DbBuilder::new(&dir).open_read_only().unwrap();
+        assert_eq!(reader.get(b"k00010").unwrap(), None);
+        assert_eq!(reader.get(b"k01990").unwrap().unwrap(), vec![198; 40]);
+    }
+}
