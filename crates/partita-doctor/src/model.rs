@@ -1,5 +1,6 @@
 //! What was found in a directory, as values: the ground that all examinations stand on.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -311,6 +312,8 @@ pub struct FilterLayout {
     pub prefixes: bool,
     /// The rate of false positives that theory expects of it.
     pub false_positives: Option<f64>,
+    /// The rate that absent keys showed; of one table a family.
+    pub measured_false_positives: Option<f64>,
 }
 
 impl FilterLayout {
@@ -368,11 +371,18 @@ pub struct InfoLog {
     pub families: Vec<LoggedFamily>,
     /// Stalls and stops by their cause.
     pub stalls: Vec<Stall>,
+    /// Statistics as they were printed last, if they are collected.
+    pub tickers: BTreeMap<String, u64>,
     /// Lines that say that something went wrong, counted by their kind.
     pub errors: Vec<LoggedError>,
 }
 
 impl InfoLog {
+    /// A counter of the statistics, without the `rocksdb.` before it.
+    pub fn ticker(&self, name: &str) -> Option<u64> {
+        self.tickers.get(name).copied()
+    }
+
     /// What a family was opened with.
     pub fn family(&self, name: &str) -> Option<&LoggedFamily> {
         self.families.iter().find(|family| family.name == name)

@@ -53,6 +53,29 @@ pub(crate) fn bloom_filter() -> Setting {
     setting
 }
 
+/// Whole keys in the filter.
+pub(crate) fn whole_keys() -> Setting {
+    table("whole_key_filtering", "true", "setWholeKeyFiltering(true)")
+}
+
+/// The format version.
+pub(crate) fn format_version(version: u32) -> Setting {
+    let java = format!("setFormatVersion({version})");
+    let mut setting = table("format_version", &version.to_string(), &java);
+    setting.bookie = Some(format!("bk_server.conf: dbStorage_rocksDB_format_version={version}"));
+    setting
+}
+
+/// No filter on the last level.
+pub(crate) fn no_filter_on_last_level() -> Setting {
+    Setting {
+        cpp: "ColumnFamilyOptions::optimize_filters_for_hits = true".to_owned(),
+        java: "ColumnFamilyOptions.setOptimizeFiltersForHits(true)".to_owned(),
+        options_file: Some("optimize_filters_for_hits=true".to_owned()),
+        bookie: Some(format!("{BOOKIE_FILE}: optimize_filters_for_hits=true")),
+    }
+}
+
 /// Index and filter in the block cache, or beside it.
 pub(crate) fn cache_metadata(on: bool) -> Setting {
     let java = format!("setCacheIndexAndFilterBlocks({on})");

@@ -3,9 +3,11 @@
 mod asked;
 mod caches;
 mod cliff;
+mod filters;
 mod layouts;
 mod memory;
 mod options_file;
+mod tombstones;
 
 use crate::asked::AskedFile;
 use crate::finding::{Finding, Remedy};
@@ -44,9 +46,10 @@ pub(crate) fn metadata_remedy() -> Remedy {
     Remedy::new("cut index and filters into partitions")
         .settings(setting::partitions())
         .then(
-            "then write the tables anew, which keep their layout until then: CompactRangeOptions::\
-             bottommost_level_compaction = kForce and CompactRange over everything (Java: \
-             CompactRangeOptions.setBottommostLevelCompaction(kForce); a bookie: compact the entry location index)",
+            "then write the tables anew, which keep their layout until then: CompactRange over everything with \
+             CompactRangeOptions::bottommost_level_compaction = kForce (Java: \
+             CompactRangeOptions.setBottommostLevelCompaction(kForce); a bookie, whose own compaction does not force the \
+             last level: bookkeeper shell rebuild-db-ledger-locations-index)",
         )
         .partita(
             "opens the directory as it is and reads index and filters in pieces of 4 KiB, whatever their layout: give it \
@@ -63,6 +66,8 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
         asked::examine,
         layouts::examine,
         caches::examine,
+        filters::examine,
+        tombstones::examine,
     ];
     let mut findings: Vec<Finding> = examinations.iter().flat_map(|exam| exam(case)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

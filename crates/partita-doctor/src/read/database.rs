@@ -6,15 +6,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use partita::io::FileSystem;
+use partita::io::{FileSystem, RandomAccessFile};
 use partita::options::file as options_file;
 use partita::table::ReaderOptions;
 use partita::version::{FileMeta, FileName, FileNumber};
 
-use super::info_log;
 use super::manifest::State;
 use super::table;
+use super::{filter_rate, info_log};
 use crate::model::{Database, OptionsText, Problem, Table, TableState};
 
 /// How often a directory that changes is looked at again. Then what vanished is left out.
@@ -50,6 +51,7 @@ pub fn read_database(fs: &dyn FileSystem, dir: &Path) -> partita::Result<Databas
         changes_seen,
         ..Database::default()
     };
+    filter_rate::measure(fs, dir, &mut database.tables);
     database.files.live_blobs = state.blobs().collect();
     list_files(fs, dir, &names, &mut database);
     database.manifest = state.manifest;
@@ -100,18 +102,26 @@ fn look_at_tables(
     vanished
 }
 
+/// Opens a table's file, also by the name that LevelDB gave it.
+pub(super) fn open_table(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    number: u64,
+) -> partita::Result<Arc<dyn RandomAccessFile>> {
+    let path = FileName::Table(FileNumber::from(number)).in_dir(dir);
+    match fs.open(&path) {
+        Err(error) if error.is_not_found() => fs.open(&path.with_extension("ldb")),
+        opened => opened,
+    }
+}
+
 fn look_at_table(
     fs: &dyn FileSystem,
     dir: &Path,
     meta: &FileMeta,
     reader: &ReaderOptions,
 ) -> TableState {
-    let path = FileName::Table(meta.number).in_dir(dir);
-    let file = match fs.open(&path) {
-        // As LevelDB called it.
-        Err(error) if error.is_not_found() => fs.open(&path.with_extension("ldb")),
-        opened => opened,
-    };
+    let file = open_table(fs, dir, meta.number.get());
     let reader = ReaderOptions { largest_seqno: Some(meta.largest_seqno), ..reader.clone() };
     match file.and_then(|file| table::look(&file, &reader)) {
         Ok(layout) => TableState::Seen(Box::new(layout)),

@@ -23,6 +23,8 @@ use crate::model::{InfoLog, LoggedError, LoggedFamily, Stall, StallCause};
 const BYTES_MAX: u64 = 256 << 20;
 /// Bytes of a line that are looked at: all we look for stands at its start.
 const LINE_BYTES_MAX: usize = 4096;
+/// What the names of statistics begin with.
+const TICKER_PREFIX: &str = "rocksdb.";
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Reads the LOG files of a directory. What cannot be read is left out: nothing depends on them.
@@ -128,6 +130,9 @@ impl LineReader<'_> {
 
     /// A further line of a message: a setting of the table.
     fn setting(&mut self, line: &str) {
+        if self.is_newest && line.trim_start().starts_with(TICKER_PREFIX) {
+            return self.ticker(line);
+        }
         let Some(family) = self.family.and_then(|at| self.log.families.get_mut(at)) else { return };
         let Some((name, value)) = line.split_once(':') else { return };
         let (name, value) = (name.trim(), value.trim());
@@ -140,6 +145,17 @@ impl LineReader<'_> {
                 family.cache_shard_bits = value.parse().ok();
             }
             _ => family.table.push((name.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// ` rocksdb.bloom.filter.useful COUNT : 17`; histograms have more behind their name.
+    fn ticker(&mut self, line: &str) {
+        let counted = line.trim().strip_prefix(TICKER_PREFIX).and_then(|rest| {
+            let (name, count) = rest.split_once(" COUNT : ")?;
+            Some((name, count.trim().parse().ok()?))
+        });
+        if let Some((name, count)) = counted.filter(|(name, _)| !name.contains(' ')) {
+            self.log.tickers.insert(name.to_owned(), count);
         }
     }
 
@@ -294,6 +310,22 @@ mod tests {
                 ("default", true, StallCause::Memtables, 1),
             ]
         );
+    }
+
+    #[test]
+    fn statistics_are_those_that_were_printed_last() {
+        let dump = |count: u32| {
+            format!(
+                "2026/11/30-19:58:29.07 7 [x.cc:788] STATISTICS:\n rocksdb.block.cache.miss COUNT : {count}\n\
+                 rocksdb.bloom.filter.useful COUNT : 4\nrocksdb.db.get.micros P50 : 0.5 COUNT : 9 SUM : 1\n"
+            )
+        };
+        let log = read_logs(&[("LOG", &(dump(3) + &dump(5))), ("LOG.old.1", &dump(99))]);
+        assert_eq!(
+            (log.ticker("block.cache.miss"), log.ticker("bloom.filter.useful")),
+            (Some(5), Some(4))
+        );
+        assert_eq!(log.tickers.len(), 2);
     }
 
     #[test]

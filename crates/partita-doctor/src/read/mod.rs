@@ -5,10 +5,12 @@
 //! database.rs    a directory -> Database; looks again where files vanish meanwhile
 //!   manifest.rs    CURRENT and MANIFEST -> which tables there are, even up to damage
 //!   table.rs       a table's end, index top level and filter -> TableLayout
+//!   filter_rate.rs a filter, asked for absent keys -> its rate of false positives
 //!   info_log.rs    LOG files -> caches, settings, stalls
 //! ```
 
 mod database;
+mod filter_rate;
 mod find;
 mod info_log;
 mod manifest;

@@ -140,6 +140,7 @@ fn filter(survey: &TableSurvey, blocks: &Blocks, file: &dyn RandomAccessFile) ->
         whole_keys: properties.whole_key_filtering.unwrap_or(true),
         prefixes: TableProperties::name_of(&properties.prefix_extractor_name).is_some()
             && properties.prefix_filtering.unwrap_or(true),
+        measured_false_positives: None,
         false_positives: meta.filter(|_| is_read).map(|meta| {
             meta.expected_false_positive_rate(usize::try_from(share).unwrap_or(usize::MAX))
         }),

@@ -3,6 +3,7 @@
 
 mod asked;
 mod cliff;
+mod filters;
 mod layouts;
 mod memory;
 mod reading;
