@@ -1,6 +1,6 @@
-"""Opens databases with RocksDB 9.8.4 (the wheel rocksdict) and prints the rows of their default families.
+"""Opens databases with RocksDB 9.8.4 (the wheel rocksdict) and prints the rows of some of their column families.
 
-usage: open.py scan|compact DIR    one row a line: key, tab, value, in hexadecimal
+usage: open.py scan|compact DIR FAMILY...    one row a line: place of the family, tab, key, tab, value, in hexadecimal
 """
 
 import sys
@@ -9,14 +9,17 @@ from rocksdict import AccessType, Options, Rdict
 
 
 def main() -> None:
-    command, path = sys.argv[1:]
+    command, path, *names = sys.argv[1:]
     options = Options(raw_mode=True)
     families = {name: options for name in Rdict.list_cf(path, options)}
     db = Rdict(path, options, column_families=families, access_type=AccessType.read_write())
-    if command == "compact":
-        db.compact_range(None, None)
-    for key, value in db.items():
-        print(f"{key.hex()}\t{value.hex()}")
+    opened = [db.get_column_family(name) for name in names]
+    for place, family in enumerate(opened):
+        if command == "compact":
+            family.compact_range(None, None)
+        for key, value in family.items():
+            print(f"{place}\t{key.hex()}\t{value.hex()}")
+        family.close()
     db.close()
 
 

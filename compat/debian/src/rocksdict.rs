@@ -64,15 +64,26 @@ pub fn ingest_all(ingestions: &[Ingestion]) -> Vec<Result<(), String>> {
     answers
 }
 
-/// Opens a database for writing, compacts it if asked to, and returns the rows of its default family.
+/// Opens a database for writing, compacts its default family if asked to, and returns the rows of that.
 ///
 /// * Errors: what RocksDB complained about.
 /// * Panics if Python is not installed.
 pub fn open_and_scan(db: &Path, compact: bool) -> Result<Vec<Row>, String> {
+    let mut families = open_and_scan_families(db, &["default"], compact)?;
+    Ok(families.swap_remove(0))
+}
+
+/// The same of several families; `result[i]` belongs to `families[i]`.
+pub fn open_and_scan_families(
+    db: &Path,
+    families: &[&str],
+    compact: bool,
+) -> Result<Vec<Vec<Row>>, String> {
     let output = Command::new("python3")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("open.py"))
         .arg(if compact { "compact" } else { "scan" })
         .arg(db)
+        .args(families)
         .output()
         .unwrap_or_else(|error| panic!("python3 cannot be started: {error}"));
     if !output.status.success() {
@@ -83,12 +94,15 @@ pub fn open_and_scan(db: &Path, compact: bool) -> Result<Vec<Row>, String> {
         let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
         pairs.map(|pair| byte(pair).expect("open.py prints hexadecimal")).collect()
     };
-    let rows = String::from_utf8_lossy(&output.stdout);
-    Ok(rows
-        .lines()
-        .filter_map(|line| line.split_once('\t'))
-        .map(|(key, value)| (unhex(key), unhex(value)))
-        .collect())
+    let mut rows = vec![Vec::new(); families.len()];
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let mut parts = line.split('\t');
+        let mut part = || parts.next().ok_or_else(|| format!("open.py printed {line:?}"));
+        let place: usize = part()?.parse().map_err(|_| format!("open.py printed {line:?}"))?;
+        let row = (unhex(part()?), unhex(part()?));
+        rows.get_mut(place).ok_or_else(|| format!("open.py printed {line:?}"))?.push(row);
+    }
+    Ok(rows)
 }
 
 /// RocksDB 9.8.4's turn at a database: it reads all, makes `batches` of changes, compacts, reads all again, and leaves some

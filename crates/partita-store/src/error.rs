@@ -59,6 +59,11 @@ impl Error {
         &self.0.cause
     }
 
+    /// The same, without table and key.
+    pub fn into_cause(self) -> partita::Error {
+        self.0.cause
+    }
+
     /// What was given cannot be encoded.
     pub(crate) fn not_encoded(error: CodecError) -> Self {
         error.into_error(ErrorKind::InvalidArgument).into()

@@ -55,7 +55,8 @@
 //! ```
 //!
 //! Whatever in it comes to nothing, a misspelt name or a setting that nothing acts on, is an error with its line, and the
-//! store is not opened. [`Store::settings`] tells what was asked for and what holds.
+//! store is not opened. [`Store::settings`] tells what was asked for and what holds, and so does
+//! `partita db options --profile NAME --effective FILE`.
 //!
 //! # Features
 //! * `prost`: values that are protobuf messages. `postcard`: values of any type that serde knows.

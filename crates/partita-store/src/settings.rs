@@ -121,8 +121,8 @@ impl SettingsReport {
     }
 
     /// The file as it was read.
-    pub fn report(&self) -> &ReadReport {
-        &self.report
+    pub fn into_report(self) -> ReadReport {
+        self.report
     }
 
     /// * Errors: the first of the findings that is one, with file and line.

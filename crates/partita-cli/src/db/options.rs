@@ -5,10 +5,13 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use partita::db::DbBuilder;
+use partita::io::DiskFileSystem;
 use partita::options::file::{
     self, EffectiveOption, Finding, Mode, OptionsFile, ReadReport, Severity,
 };
 use partita::{Error, Result};
+use partita_store::{Profile, SettingsReport};
 use serde::Serialize;
 
 use crate::columns::{self, Side};
@@ -20,11 +23,15 @@ use crate::output::{self, Out};
 /// Told is, by line, everything that is not taken as it stands: unknown and misspelt names, values that are none,
 /// duplicates, options that come to nothing together, options on which nothing acts, and a last line without an end. Then
 /// come the options that are not as RocksDB has them by default, or with --effective all of them.
+///
+/// With --profile the file is judged as that of a typed store: it is read over the profile, its sections may be few, and
+/// whatever in it comes to nothing is an error.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   partita db options /var/lib/db                     its newest OPTIONS file
   partita db options conf/entry_location_rocksdb.conf
+  partita db options --profile ssd --store /data/om.db --effective /etc/ozone/om.db.ini
   partita db options --effective --json db/ | jq '.options[] | select(.asked and .why != \"as asked\")'
 
 --json prints one object.
@@ -36,14 +43,20 @@ Examples:
 Exit code: 0 nothing is wrong, 1 there are findings of severity \"error\", 2 the file could not be read.")]
 pub(crate) struct Options {
     /// An options file, or the directory of a database.
-    #[arg(value_name = "DIR|FILE")]
-    path: PathBuf,
+    #[arg(value_name = "DIR|FILE", required_unless_present = "profile")]
+    path: Option<PathBuf>,
     /// Show every option: what the file asks for, what holds, and why.
     #[arg(long)]
     effective: bool,
     /// Judge as a database does when it opens: what RocksDB would refuse is a warning, and left out.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "profile")]
     lenient: bool,
+    /// Read FILE over a store's profile: partita, ssd, disk or test. Without FILE: show the profile.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<Profile>,
+    /// The store that the file is for: sections are about its tables. Default: any name is taken for a table's.
+    #[arg(long, value_name = "DIR", requires = "profile")]
+    store: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -52,8 +65,7 @@ pub(crate) struct Options {
 impl Options {
     /// Reads the file and tells. The error is one of standard output.
     pub(super) fn run(&self) -> io::Result<Outcome> {
-        let mode = if self.lenient { Mode::Lenient } else { Mode::Strict };
-        let (path, report) = match read(&self.path, mode) {
+        let (path, report) = match self.read() {
             Ok(read) => read,
             Err(error) => {
                 output::complain(&error);
@@ -70,7 +82,12 @@ impl Options {
             serde_json::to_writer(&mut out, &Told::new(&path, &report, &options))?;
             writeln!(out)?;
         } else {
-            write_text(&mut out, &path, &report, &options)?;
+            let by = match (&report.options.rocksdb_version, &self.path) {
+                (Some(version), _) => format!("by RocksDB {version}"),
+                (None, Some(_)) => "written by hand".to_owned(),
+                (None, None) => "built in".to_owned(),
+            };
+            write_text(&mut out, &path, &by, &report, &options)?;
         }
         out.flush()?;
         Ok(match report.worst() {
@@ -78,6 +95,42 @@ impl Options {
             _ => Outcome::Clean,
         })
     }
+}
+
+impl Options {
+    /// What is judged, and how it was read.
+    fn read(&self) -> Result<(PathBuf, ReadReport)> {
+        let mode = if self.lenient { Mode::Lenient } else { Mode::Strict };
+        match (self.profile, &self.path) {
+            (Some(profile), path) => self.read_over(profile, path.as_deref()),
+            (None, Some(path)) => read(path, mode),
+            (None, None) => Err(Error::invalid_argument("neither a file nor a profile is given")),
+        }
+    }
+
+    fn read_over(&self, profile: Profile, path: Option<&Path>) -> Result<(PathBuf, ReadReport)> {
+        let tables = match (&self.store, path) {
+            (Some(dir), _) => DbBuilder::new(dir).families_on_disk()?,
+            (None, Some(path)) => tables_in(path)?,
+            (None, None) => Vec::new(),
+        };
+        let tables = tables.iter().map(String::as_str);
+        let settings = SettingsReport::read(profile, tables, &[], path, &DiskFileSystem)
+            .map_err(partita_store::Error::into_cause)?;
+        let shown = path.map_or_else(|| format!("profile {profile}").into(), Path::to_owned);
+        Ok((shown, settings.into_report()))
+    }
+}
+
+/// The column families that a file has sections of.
+fn tables_in(path: &Path) -> Result<Vec<String>> {
+    let text = fs::read(path).map_err(|error| Error::io("read", error).in_file(path))?;
+    let text = String::from_utf8_lossy(&text);
+    let name = |line: &str| {
+        let (_, name) = line.trim().strip_prefix('[')?.strip_suffix(']')?.split_once(' ')?;
+        Some(name.trim().trim_matches('"').to_owned())
+    };
+    Ok(text.lines().filter_map(name).collect())
 }
 
 /// Reads an options file, or the newest one of a directory.
@@ -108,13 +161,10 @@ fn is_worth_telling(option: &EffectiveOption) -> bool {
 fn write_text(
     out: &mut Out,
     path: &Path,
+    by: &str,
     report: &ReadReport,
     options: &[EffectiveOption],
 ) -> io::Result<()> {
-    let by = match &report.options.rocksdb_version {
-        Some(version) => format!("by RocksDB {version}"),
-        None => "written by hand".to_owned(),
-    };
     writeln!(out, "{}: {by}, {}", path.display(), families(report.options.families.len()))?;
     for finding in &report.findings {
         writeln!(out, "{}: {finding}", path.display())?;

@@ -94,3 +94,54 @@ fn what_cannot_be_read_is_complained_about() {
         assert!(run.stderr.contains(complaint), "{}", run.stderr);
     }
 }
+
+#[test]
+fn a_stores_file_is_judged_over_its_profile() {
+    let text = "[CFOptions \"keyTable\"]\nwrite_buffer_size=8m\nuse_fsync=true\n\
+                [TableOptions/BlockBasedTable \"keyTable\"]\ncache_index_and_filter_blocks=true\n";
+    let (code, output) = told(text, &["--profile", "ssd", "--json", "--effective"]);
+    assert_eq!(code, 1);
+    let json: Value = serde_json::from_str(&output).unwrap();
+    let findings = json["findings"].as_array().unwrap();
+    let told_of: Vec<_> = findings
+        .iter()
+        .map(|found| (found["line"].as_u64(), found["code"].as_str(), found["severity"].as_str()))
+        .collect();
+    let error = Some("error");
+    assert_eq!(
+        told_of,
+        [(Some(3), Some("misplaced-option"), error), (Some(5), Some("no-effect"), error)]
+    );
+    let of = |family: Option<&str>, name: &str| {
+        let options = json["options"].as_array().unwrap();
+        let found = options.iter().find(|o| o["family"].as_str() == family && o["name"] == name);
+        let found = found.unwrap();
+        (found["asked"].clone(), found["holds"].clone(), found["why"].clone())
+    };
+    let text = |text: &str| Value::from(text);
+    let asked = of(Some("keyTable"), "write_buffer_size");
+    assert_eq!(asked, (text("8m"), text("8388608"), text("as asked")));
+    let of_profile = of(Some("keyTable"), "block_size");
+    assert_eq!(of_profile, (Value::Null, text("16384"), text("profile ssd")));
+}
+
+#[test]
+fn a_profile_is_shown_without_a_file_and_a_store_says_which_tables_there_are() {
+    let run = partita(["db", "options", "--profile", "disk", "--effective"]);
+    let text = run.clean();
+    assert!(text.starts_with("profile disk: built in, "), "{text}");
+    let line =
+        text.lines().find(|line| line.trim_start().starts_with("write_buffer_size")).unwrap();
+    assert!(line.contains("134217728") && line.contains("profile disk"), "{line}");
+
+    let db = golden::get("families-merge-ranges-wal");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.ini");
+    fs::write(&file, "[CFOptions \"keyTable\"]\n").unwrap();
+    let (file, store) = (file.to_str().unwrap().to_owned(), db.path());
+    let run =
+        partita(["db", "options", "--profile", "ssd", "--store", store.to_str().unwrap(), &file]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("line 1, [CFOptions \"keyTable\"]: "), "{}", run.stdout);
+    assert_eq!(partita(["db", "options"]).code, 2);
+}
