@@ -86,7 +86,7 @@ impl ObjectStore {
             let mut info = self.open_key(buffers, open)?;
             let id = buffers.begin();
             let block = block(id, length);
-            info.blocks.push(block);
+            info.blocks.push(block.clone());
             (info.modification_unix_millis, info.update_id) = (now, id);
             buffers.current.put(&self.tables.open_keys, row, &info)?;
             Ok(block)
