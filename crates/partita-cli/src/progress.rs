@@ -24,7 +24,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A status line for a command over `files` files; none if `quiet` or if nobody looks.
+    /// A status line for a command over `files` files, 0 if that is not known; none if `quiet` or if nobody looks.
     pub(crate) fn new(files: usize, quiet: bool) -> Self {
         let now = Instant::now();
         Self {
@@ -57,11 +57,15 @@ impl Progress {
         }
         self.drawn = Instant::now();
         self.on_screen = true;
+        // Who looks for files as it goes does not know how many there are.
+        let of = match self.files {
+            0 => String::new(),
+            files => format!(" of {}", units::counted(files as u64, "file")),
+        };
         let rate = self.bytes as f64 / self.started.elapsed().as_secs_f64();
         eprint!(
-            "\r{} of {}  {}  {}  {}/s\x1b[K",
+            "\r{}{of}  {}  {}  {}/s\x1b[K",
             self.file,
-            units::counted(self.files as u64, "file"),
             self.name,
             units::size(self.bytes),
             units::size(rate as u64),

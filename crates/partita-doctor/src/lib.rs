@@ -19,6 +19,7 @@
 //! |---|---|
 //! | [`read`] | directories as [`model::Database`]s |
 //! | [`shape`](mod@shape) | what a database is made of |
+//! | [`compatibility`](mod@compatibility) | who can read its tables |
 //! | [`cache`] | how RocksDB's caches are cut into shards |
 //! | `asked` | what the user asked for, in files of settings |
 //! | `settings` | what a database is opened with, as far as files tell |
@@ -31,6 +32,7 @@
 
 mod asked;
 pub mod cache;
+pub mod compatibility;
 mod exam;
 pub mod finding;
 pub mod model;
@@ -42,7 +44,7 @@ mod settings;
 pub mod shape;
 pub mod units;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use partita::io::FileSystem;
 
@@ -53,13 +55,26 @@ pub use settings::CacheSource;
 
 use asked::AskedFile;
 use exam::Case;
-use model::{Database, Problem};
+use model::Problem;
 use settings::Settings;
 
 /// Looks at the databases in these directories and below them.
 ///
 /// What cannot be looked at stands among the report's problems.
 pub fn examine(fs: &dyn FileSystem, dirs: &[PathBuf], request: &Request) -> Report {
+    examine_with_progress(fs, dirs, request, &mut |_, _| ())
+}
+
+/// The same, for people who wait.
+///
+/// * `on_work`: called before each directory, and before each table that is verified, with its path and the bytes that are
+///   about to be read; 0 for a directory.
+pub fn examine_with_progress(
+    fs: &dyn FileSystem,
+    dirs: &[PathBuf],
+    request: &Request,
+    on_work: &mut dyn FnMut(&Path, u64),
+) -> Report {
     let mut report = Report::default();
     let asked = request.options_file.as_ref().map(|path| AskedFile::read(fs, path));
     let asked = match asked.transpose() {
@@ -78,26 +93,35 @@ pub fn examine(fs: &dyn FileSystem, dirs: &[PathBuf], request: &Request) -> Repo
         }
         report.problems.extend(problems);
         for dir in found {
-            match read::read_database(fs, &dir) {
-                Ok(database) => {
-                    report.databases.push(examine_database(&database, request, asked.as_ref()));
+            on_work(&dir, 0);
+            let mut database = match read::read_database(fs, &dir) {
+                Ok(database) => database,
+                Err(error) => {
+                    report.problems.push(Problem::new(&error));
+                    continue;
                 }
-                Err(error) => report.problems.push(Problem::new(&error)),
+            };
+            if request.verify {
+                database.logs = read::read_all_logs(fs, &database);
             }
+            let verified = request.verify.then(|| read::verify(fs, &database, on_work));
+            let case = Case {
+                database: &database,
+                settings: &Settings::of(&database, request, asked.as_ref()),
+                request,
+                asked: asked.as_ref(),
+                verified: verified.as_ref(),
+            };
+            report.databases.push(Examined {
+                findings: exam::examine(&case),
+                dir,
+                rocksdb_version: database.written_by().map(str::to_owned),
+                is_being_written: database.changes_seen > 0,
+                shape: shape::shape(&database),
+                compatibility: compatibility::compatibility(&database),
+                verified,
+            });
         }
     }
     report
-}
-
-/// Examines what was read from one directory.
-fn examine_database(database: &Database, request: &Request, asked: Option<&AskedFile>) -> Examined {
-    let settings = Settings::of(database, request, asked);
-    let findings = exam::examine(&Case { database, settings: &settings, request, asked });
-    Examined {
-        dir: database.dir.clone(),
-        rocksdb_version: database.written_by().map(str::to_owned),
-        is_being_written: database.changes_seen > 0,
-        shape: shape::shape(database),
-        findings,
-    }
 }

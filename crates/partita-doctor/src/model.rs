@@ -15,6 +15,9 @@ pub struct Problem {
     pub file: Option<String>,
     /// The whole story in one line.
     pub message: String,
+    /// The same without the place: what many files can have in common.
+    #[serde(skip)]
+    pub reason: String,
     /// Whether bytes are wrong, and not just something in the way.
     pub is_damage: bool,
     /// Whether it is something that Partita does not have.
@@ -27,6 +30,7 @@ impl Problem {
         Self {
             file: error.file().map(|file| file.display().to_string()),
             message: error.to_string(),
+            reason: error.message().to_owned(),
             is_damage: error.is_corruption(),
             is_unsupported: error.kind() == ErrorKind::NotSupported,
         }
@@ -52,6 +56,8 @@ pub struct Database {
     pub tables: Vec<Table>,
     /// All else that stands in the directory.
     pub files: Files,
+    /// The write-ahead logs, by number.
+    pub logs: Vec<LogFile>,
     /// The newest OPTIONS file.
     pub options: Option<OptionsText>,
     /// What the LOG files tell.
@@ -354,6 +360,62 @@ pub struct OptionsText {
     pub text: Vec<u8>,
     /// The release that wrote it.
     pub rocksdb_version: Option<String>,
+}
+
+/// A write-ahead log.
+#[derive(Clone, Debug, Default)]
+pub struct LogFile {
+    /// Its number.
+    pub number: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Whether a recovery reads it.
+    pub is_needed: bool,
+    /// Whether it was read to its end.
+    pub was_read: bool,
+    /// Records that are whole.
+    pub records: u64,
+    /// What is not.
+    pub damages: Vec<LogDamage>,
+    /// What ended the reading before the end.
+    pub problem: Option<Problem>,
+}
+
+/// Bytes of a log that no recovery uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogDamage {
+    /// Where they start.
+    pub offset: u64,
+    /// How many there are.
+    pub bytes: u64,
+    /// Why they are not used.
+    pub reason: String,
+    /// Whether nothing whole comes behind them: a write that a crash, or this look, came upon half done.
+    pub is_torn_tail: bool,
+}
+
+/// What was verified block by block.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verified {
+    /// Tables that were read.
+    pub tables: u64,
+    /// Their blocks.
+    pub blocks: u64,
+    /// The bytes of these blocks.
+    pub bytes: u64,
+    /// Tables with damage.
+    pub damaged_tables: u64,
+    /// Tables of which a part could not be reached, because what leads there is damaged.
+    pub incomplete_tables: u64,
+    /// Tables whose order of keys could not be checked.
+    pub unordered_tables: u64,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_unordered: Option<String>,
+    /// Each damage with file, part and offset.
+    pub damages: Vec<Problem>,
+    /// What could not be read at all.
+    pub unread: Vec<Problem>,
 }
 
 /// What LOG files tell.

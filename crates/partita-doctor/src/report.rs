@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::compatibility::Compatibility;
 use crate::finding::{Finding, Severity};
-use crate::model::Problem;
+use crate::model::{Problem, Verified};
 use crate::shape::Shape;
 
 /// What a visit of directories came to.
@@ -37,6 +38,11 @@ pub struct Examined {
     pub is_being_written: bool,
     /// Its shape.
     pub shape: Shape,
+    /// Who can read its tables.
+    pub compatibility: Compatibility,
+    /// What was verified, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
     /// What there is to tell, the most serious first.
     pub findings: Vec<Finding>,
 }

@@ -21,4 +21,6 @@ pub struct Request {
     pub memory_bytes: Option<u64>,
     /// By how much the data may grow: 2.0 is twice as much. Empty stands for two and four times.
     pub growth: Vec<f64>,
+    /// Whether every block of every table is read and checked.
+    pub verify: bool,
 }

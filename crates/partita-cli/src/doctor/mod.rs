@@ -10,10 +10,11 @@ use clap::{Args, ValueEnum};
 use partita::io::DiskFileSystem;
 use partita_doctor::cache::{CacheKind, SHARD_BITS_MAX};
 use partita_doctor::units::parse_size;
-use partita_doctor::{Report, Request, Severity, examine};
+use partita_doctor::{Report, Request, Severity, examine_with_progress};
 
 use crate::outcome::Outcome;
 use crate::output;
+use crate::progress::Progress;
 
 /// Look at RocksDB's directories and say what is wrong with their caches and filters.
 ///
@@ -29,7 +30,7 @@ Examples:
   partita doctor --json /var/lib/db | jq '.databases[].findings[] | select(.severity == \"error\")'
 
 --json prints one object.
-  databases  [dir, rocksdb_version, is_being_written, shape, findings]
+  databases  [dir, rocksdb_version, is_being_written, shape, compatibility, verified, findings]
   findings   [severity (note, warning, error), code, title, families, figures [name, label, value],
               evidence (noun, total, columns, rows), consequence, remedies [what, rocksdb, partita, then]]
   problems   [file, message, is_damage, is_unsupported]: what could not be looked at
@@ -58,6 +59,9 @@ pub(crate) struct Doctor {
     /// By how much the data may grow: 2x,4x.
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = parse_times)]
     growth: Vec<f64>,
+    /// Read every block of every table, and check it.
+    #[arg(long)]
+    verify: bool,
     /// From which severity on findings make the exit code 1.
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     fail_on: FailOn,
@@ -81,7 +85,17 @@ enum FailOn {
 impl Doctor {
     /// Looks and tells. The error is one of standard output.
     pub(crate) fn run(&self) -> io::Result<Outcome> {
-        let report = examine(&DiskFileSystem, &self.dirs, &self.request());
+        let mut progress = Progress::new(0, self.json);
+        let report = examine_with_progress(
+            &DiskFileSystem,
+            &self.dirs,
+            &self.request(),
+            &mut |path, bytes| {
+                progress.next_file(path);
+                progress.tick(bytes);
+            },
+        );
+        progress.clear();
         let mut out = output::stdout();
         if self.json {
             serde_json::to_writer_pretty(&mut out, &report)?;
@@ -107,6 +121,7 @@ impl Doctor {
             options_file: self.options.clone(),
             memory_bytes: self.memory,
             growth: self.growth.clone(),
+            verify: self.verify,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use partita_doctor::compatibility::{Compatibility, Need};
+use partita_doctor::model::Verified;
 use partita_doctor::shape::{FamilyShape, Make, Shape, Sums};
 
 use crate::columns::{self, Side};
@@ -149,4 +151,54 @@ fn write_metadata(out: &mut impl Write, shape: &Shape) -> io::Result<()> {
         size(need.now_bytes),
         size(need.next_doubling_adds_bytes)
     )
+}
+
+/// Reasons that are told.
+const NEEDS_MAX: usize = 3;
+
+/// Prints who can read the tables.
+pub(super) fn write_compatibility(out: &mut impl Write, found: &Compatibility) -> io::Result<()> {
+    if found.needs.is_empty() {
+        return Ok(());
+    }
+    let readers = match (&found.oldest, &found.before) {
+        (None, None) => "every RocksDB".to_owned(),
+        (None, Some(end)) => format!("RocksDB before {end}"),
+        (Some(oldest), None) => format!("RocksDB {oldest} and later"),
+        (Some(oldest), Some(end)) => format!("RocksDB {oldest} and later, before {end}"),
+    };
+    let needs = found.needs.iter().filter(|need| need.release.is_some()).take(NEEDS_MAX);
+    let needs: Vec<String> = needs.map(need_in_words).collect();
+    let because = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join("; ")) };
+    let partita = if found.opens_in_partita() { "; Partita opens it" } else { "" };
+    writeln!(out, "  read by: {readers}{because}{partita}")
+}
+
+fn need_in_words(need: &Need) -> String {
+    format!(
+        "{}: {} in {}",
+        need.release.as_deref().unwrap_or_default(),
+        need.because.join(", "),
+        counted(need.tables, "table")
+    )
+}
+
+/// Prints what was verified.
+pub(super) fn write_verified(out: &mut impl Write, found: &Verified) -> io::Result<()> {
+    let result = match found.damaged_tables {
+        0 => "all of them whole".to_owned(),
+        damaged => format!("{} damaged", counted(damaged, "table")),
+    };
+    writeln!(
+        out,
+        "  verified: {} in {} of {}, {result}",
+        size(found.bytes),
+        counted(found.blocks, "block"),
+        counted(found.tables, "table")
+    )?;
+    if let Some(why) = &found.why_unordered {
+        let tables = counted(found.unordered_tables, "table");
+        writeln!(out, "  the order of keys was not checked in {tables}: {why}")?;
+    }
+    Ok(())
 }

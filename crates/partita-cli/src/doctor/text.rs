@@ -49,6 +49,10 @@ fn database_text(out: &mut impl Write, database: &Examined, told: &mut Told) -> 
     }
     writeln!(out)?;
     shape::write(out, &database.shape)?;
+    shape::write_compatibility(out, &database.compatibility)?;
+    if let Some(verified) = &database.verified {
+        shape::write_verified(out, verified)?;
+    }
     writeln!(out)
 }
 

@@ -4,14 +4,18 @@ mod asked;
 mod caches;
 mod cliff;
 mod filters;
+mod health;
+mod info_log;
 mod layouts;
+mod logs;
 mod memory;
 mod options_file;
+mod readers;
 mod tombstones;
 
 use crate::asked::AskedFile;
 use crate::finding::{Finding, Remedy};
-use crate::model::{Database, Table};
+use crate::model::{Database, Table, Verified};
 use crate::request::Request;
 use crate::setting;
 use crate::settings::{Settings, SharedCache};
@@ -22,6 +26,7 @@ pub(crate) struct Case<'c> {
     pub(crate) settings: &'c Settings,
     pub(crate) request: &'c Request,
     pub(crate) asked: Option<&'c AskedFile>,
+    pub(crate) verified: Option<&'c Verified>,
 }
 
 impl Case<'_> {
@@ -68,6 +73,10 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
         caches::examine,
         filters::examine,
         tombstones::examine,
+        health::examine,
+        readers::examine,
+        logs::examine,
+        info_log::examine,
     ];
     let mut findings: Vec<Finding> = examinations.iter().flat_map(|exam| exam(case)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

@@ -6,7 +6,7 @@ use crate::model::{Table, TableLayout};
 use crate::units::{count, counted};
 
 /// Share of tombstones from which on a table is heavy with them.
-const HEAVY_SHARE: f64 = 0.25;
+const HEAVY_SHARE: f64 = 0.5;
 /// Tombstones of a table below which they cost nobody anything.
 const HEAVY_MIN: u64 = 1000;
 /// Range tombstones in all that are worth a word.
@@ -84,7 +84,7 @@ fn heavy(case: &Case<'_>) -> Option<Finding> {
     let deletions: u64 = stretches.iter().map(|stretch| stretch.deletions).sum();
     let tables: u64 = stretches.iter().map(|stretch| stretch.tables).sum();
     let title = format!(
-        "{} of {} are heavy with tombstones",
+        "{} in {}: half of the entries there or more are tombstones",
         counted(stretches.len() as u64, "key range"),
         counted(tables, "table")
     );

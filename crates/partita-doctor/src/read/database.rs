@@ -15,7 +15,7 @@ use partita::version::{FileMeta, FileName, FileNumber};
 
 use super::manifest::State;
 use super::table;
-use super::{filter_rate, info_log};
+use super::{filter_rate, info_log, logs};
 use crate::model::{Database, OptionsText, Problem, Table, TableState};
 
 /// How often a directory that changes is looked at again. Then what vanished is left out.
@@ -55,6 +55,7 @@ pub fn read_database(fs: &dyn FileSystem, dir: &Path) -> partita::Result<Databas
     database.files.live_blobs = state.blobs().collect();
     list_files(fs, dir, &names, &mut database);
     database.manifest = state.manifest;
+    database.logs = logs::read(fs, &database);
     database.options = newest_options(fs, dir, &names, &mut database.problems);
     database.info_log = info_log::read(fs, dir, &names);
     Ok(database)

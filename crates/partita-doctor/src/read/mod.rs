@@ -6,6 +6,8 @@
 //!   manifest.rs    CURRENT and MANIFEST -> which tables there are, even up to damage
 //!   table.rs       a table's end, index top level and filter -> TableLayout
 //!   filter_rate.rs a filter, asked for absent keys -> its rate of false positives
+//!   logs.rs        write-ahead logs -> what is torn or damaged in them
+//!   verify.rs      every block of every table, if that is asked for
 //!   info_log.rs    LOG files -> caches, settings, stalls
 //! ```
 
@@ -13,8 +15,13 @@ mod database;
 mod filter_rate;
 mod find;
 mod info_log;
+mod logs;
 mod manifest;
 mod table;
+mod verify;
 
 pub use database::read_database;
+pub(crate) use logs::read_all as read_all_logs;
+pub(crate) use verify::verify;
+
 pub use find::find_databases;

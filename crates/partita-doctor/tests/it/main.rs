@@ -4,6 +4,7 @@
 mod asked;
 mod cliff;
 mod filters;
+mod health;
 mod layouts;
 mod memory;
 mod reading;
