@@ -6,6 +6,7 @@ use super::open::{Unknown, configure, family_state, order_named};
 use super::{ColumnFamily, Db, FamilyConfig};
 use crate::error::Result;
 use crate::util::sync::lock;
+use crate::version::Family;
 
 impl Db {
     /// Creates a column family.
@@ -30,6 +31,16 @@ impl Db {
     /// # Ok::<(), partita::Error>(())
     /// ```
     pub fn create_family(&self, name: &str, config: FamilyConfig) -> Result<ColumnFamily> {
+        self.create_family_with(name, config, |_| Ok(()))
+    }
+
+    /// The same, with tables that `fill` gives it before anybody sees it.
+    pub(super) fn create_family_with(
+        &self,
+        name: &str,
+        config: FamilyConfig,
+        fill: impl FnOnce(&Family) -> Result<()>,
+    ) -> Result<ColumnFamily> {
         let inner = self.inner();
         let writer = self.writer()?;
         let builder = &inner.builder;
@@ -41,6 +52,12 @@ impl Db {
             inner.check_or_resume()?;
             let log = lock(&writer.logs).current;
             let family = inner.versions.create_family(name, order, log, levels)?;
+            if let Err(error) = fill(&family) {
+                // If that fails, too, an empty family is left, or with all tables: what the manifest says is in doubt.
+                let _ = inner.versions.drop_family(family.id());
+                inner.remove_obsolete_files();
+                return Err(error);
+            }
             let state =
                 family_state(builder, &inner.cache, &inner.open_tables, family, filled, log)?;
             let family = ColumnFamily(Arc::new(state));

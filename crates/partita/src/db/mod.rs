@@ -21,7 +21,8 @@
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `checkpoint.rs`, `new_dir.rs` | the database at one moment, as a directory of its own |
-//! | `ingest/`, `under_way.rs` | tables of others taken in, above all that is there and will be |
+//! | `ingest/`, `incoming.rs`, `under_way.rs` | tables of others taken in, above all that is there and will be |
+//! | `export.rs` | one family as a directory of its own, and back |
 //! | `tick.rs` | what happens without a write |
 //! | `counters.rs`, `stats.rs`, `estimates.rs` | what is counted; figures as values |
 //! | `properties.rs`, `property_text.rs` | the same under RocksDB's names |
@@ -60,6 +61,9 @@ mod delete_files;
 #[cfg(test)]
 mod delete_files_tests;
 mod estimates;
+mod export;
+#[cfg(test)]
+mod export_tests;
 mod family;
 mod file_iter;
 mod floor;
@@ -68,6 +72,7 @@ mod flush_wal;
 mod get;
 mod housekeeping;
 mod identity;
+mod incoming;
 mod ingest;
 mod install;
 mod iterator;
@@ -136,9 +141,11 @@ pub use builder::DbBuilder;
 pub use checkpoint::CheckpointOptions;
 pub use compact_range::{BottommostLevel, CompactRangeOptions};
 pub use estimates::TableSums;
+pub use export::{FamilyExport, ImportOptions};
 pub use family::{ColumnFamily, FamilyConfig};
 pub use floor::{KeyRange, KeyValue};
-pub use ingest::{FileTransfer, IngestOptions, IngestedFile};
+pub use incoming::FileTransfer;
+pub use ingest::{IngestOptions, IngestedFile};
 pub use iterator::{DbIterator, IterOptions};
 pub use log_stats::{LogHolder, LogStats};
 pub use pressure::StallCause;

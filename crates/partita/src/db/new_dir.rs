@@ -80,6 +80,11 @@ impl NewDir {
         copy_front(&*self.fs, from, bytes, &name.in_dir(&self.unfinished))
     }
 
+    /// Where its files are now.
+    pub(super) fn path(&self) -> &Path {
+        &self.unfinished
+    }
+
     /// Writes a file of this name.
     pub(super) fn write(&self, name: FileName, contents: &[u8]) -> Result<()> {
         let mut file = self.fs.create_new(&name.in_dir(&self.unfinished))?;

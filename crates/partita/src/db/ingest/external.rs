@@ -1,49 +1,28 @@
-//! An external file: what it must be, and how it gets into the directory.
+//! An external file: what it must be.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use super::{FileTransfer, IngestOptions, IngestedFile};
+use super::{IngestOptions, IngestedFile};
+use crate::db::incoming::Incoming;
 use crate::db::{ColumnFamily, DbInner};
-use crate::error::{Error, ErrorKind, Result};
-use crate::io::{FileSystem, RandomAccessFile, copy_front};
+use crate::error::{Error, Result};
 use crate::iter::InternalIterator;
 use crate::key::{InternalKey, KeyOrder, SeqNo, ValueType, user_key};
 use crate::memtable::MemTable;
 use crate::table::{
     ReadContext, ReaderOptions, TableProperties, TableReader, UNKNOWN_COLUMN_FAMILY, verify_table,
 };
-use crate::version::{FileMeta, FileName, PendingOutput, TableCounts, unique_id};
+use crate::version::{FileMeta, TableCounts, unique_id};
 
-/// A file to be ingested. Dropped before [`External::keep`], what it has in the directory is removed.
+/// A file to be ingested.
 pub(super) struct External {
-    source: PathBuf,
-    file: Arc<dyn RandomAccessFile>,
+    pub(super) incoming: Incoming,
     properties: TableProperties,
     order: KeyOrder,
     /// The first and the last internal key; with sequence number 0, or where a range tombstone ends.
     smallest: Vec<u8>,
     largest: Vec<u8>,
-    /// What it has in the directory.
-    inside: Inside,
-}
-
-/// A name in the directory that no version knows.
-struct Inside {
-    fs: Arc<dyn FileSystem>,
-    path: PathBuf,
-    pending: PendingOutput,
-    /// Whether there may be something of that name which is to be removed.
-    is_ours: bool,
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        if self.is_ours {
-            // What stays behind is removed by the next open.
-            let _ = self.fs.remove(&self.path);
-        }
-    }
 }
 
 impl External {
@@ -78,36 +57,8 @@ impl External {
             }
         }
         let (smallest, largest) = bounds(&table, ctx).map_err(in_file)?;
-        let pending = db.versions.new_output();
-        let inside = Inside {
-            fs: Arc::clone(&db.fs),
-            path: FileName::Table(pending.number()).in_dir(db.versions.dir()),
-            pending,
-            is_ours: false,
-        };
         let (properties, order) = (table.properties().clone(), table.key_order().clone());
-        Ok(Self { source: path.to_owned(), file, properties, order, smallest, largest, inside })
-    }
-
-    /// Puts the file into the directory, durable but for its name.
-    pub(super) fn take_in(&mut self, db: &DbInner, transfer: FileTransfer) -> Result<()> {
-        let (fs, inside) = (&*db.fs, &mut self.inside);
-        // Nobody else makes a file of this number; what fails may have left a part.
-        inside.is_ours = true;
-        if transfer != FileTransfer::Copy {
-            match fs.hard_link(&self.source, &inside.path) {
-                // Who wrote it may not have made it durable.
-                Ok(()) => return fs.append(&inside.path)?.sync(),
-                Err(error) if error.kind() == ErrorKind::NotSupported => {}
-                Err(error) => return Err(error),
-            }
-        }
-        copy_front(fs, &*self.file, self.file.len(), &inside.path)
-    }
-
-    /// Leaves the file in the directory, come what may.
-    pub(super) fn keep(&mut self) {
-        self.inside.is_ours = false;
+        Ok(Self { incoming: Incoming::new(db, path, file), properties, order, smallest, largest })
     }
 
     /// The first and the last user key of its range, both included.
@@ -143,11 +94,11 @@ impl External {
 
     pub(super) fn ingested(&self, level: usize, seqno: SeqNo) -> IngestedFile {
         IngestedFile {
-            source: self.source.clone(),
-            number: self.inside.pending.number(),
+            source: self.incoming.source().to_owned(),
+            number: self.incoming.number(),
             level,
             seqno,
-            file_bytes: self.file.len(),
+            file_bytes: self.incoming.file_bytes(),
         }
     }
 
@@ -166,7 +117,7 @@ impl External {
             // There is nothing in it but what it hides below.
             need_compaction: counts.is_some_and(|it| it.entries == 1 && it.range_deletions == 1),
             counts,
-            ..FileMeta::new(self.inside.pending.number(), self.file.len(), &smallest, &largest)
+            ..FileMeta::new(self.incoming.number(), self.incoming.file_bytes(), &smallest, &largest)
         }
     }
 }

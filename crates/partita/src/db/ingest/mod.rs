@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use external::External;
 use place::{Numbers, Tree, place_all};
 
+use super::incoming::FileTransfer;
 use super::under_way::NonePicked;
 use super::{BackgroundWork, ColumnFamily, Db, DbInner};
 use crate::error::{Error, Result};
@@ -37,18 +38,6 @@ use crate::table::{SstFileWriter, TableContext};
 use crate::util::sync::lock;
 use crate::version::edit::NewFile;
 use crate::version::{FileNumber, VersionEdit};
-
-/// How an external file gets into the directory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FileTransfer {
-    /// Its bytes are copied.
-    #[default]
-    Copy,
-    /// It is linked, and the name that it had stays: nobody may write to it any more.
-    Link,
-    /// It is linked, and when all is done the name that it had is removed.
-    Move,
-}
 
 /// How files are ingested. The defaults are RocksDB's, but that files are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,16 +155,14 @@ impl Db {
             families.push(FamilyFiles { family, files: files.collect::<Result<_>>()? });
         }
         for file in families.iter_mut().flat_map(|family| &mut family.files) {
-            file.take_in(db, options.transfer)?;
+            file.incoming.take_in(options.transfer)?;
         }
         db.fs.sync_dir(self.dir())?;
         let ingested = writer.queue.exclusive(|| db.commit_ingestion(&mut families, options))?;
-        if options.transfer == FileTransfer::Move {
-            for file in &ingested {
-                // It has become a second name of a file of ours; who wants it gone can see to it.
-                let _ = db.fs.remove(&file.source);
-            }
-        }
+        families
+            .iter()
+            .flat_map(|family| &family.files)
+            .for_each(|file| file.incoming.finish(options.transfer));
         for FamilyFiles { family, .. } in &families {
             db.pressure_changed(&family.0);
         }
@@ -261,7 +248,10 @@ impl DbInner {
         }
         self.refuse_numbers(&numbers, options)?;
         // From here on the manifest may name them, whatever comes back.
-        families.iter_mut().flat_map(|family| &mut family.files).for_each(External::keep);
+        families
+            .iter_mut()
+            .flat_map(|family| &mut family.files)
+            .for_each(|file| file.incoming.keep());
         let applied = self.apply_edits(edits);
         if applied.is_ok() {
             for FamilyFiles { family, .. } in families.iter() {
