@@ -14,4 +14,5 @@ pub mod links;
 pub mod locations;
 pub mod lookups;
 pub mod memory;
+pub mod objects;
 mod partita_figures;
