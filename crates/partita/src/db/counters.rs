@@ -1,5 +1,6 @@
 //! What a database counts while it works. Owners of the work add; [`Db::stats`](super::Db::stats) reads.
 //!
+//! * What readers passed over is added by lookups that passed over something, by walks with their seeks and at their end.
 //! * Counters that every write touches are one relaxed addition a batch or a group, never one a key.
 //! * What flushes and compactions come to is added once a job, under a lock that nothing else waits for.
 
@@ -8,6 +9,7 @@ use std::sync::{Mutex, Weak};
 
 use super::stats::LevelCounters;
 use crate::memtable::MemTable;
+use crate::table::ReadContext;
 use crate::util::sync::lock;
 
 /// Counters of a database, since it was opened. In cache lines of their own: what readers look at must not move with them.
@@ -31,10 +33,38 @@ pub(super) struct DbCounters {
 pub(super) struct FamilyCounters {
     /// Views that readers were given.
     views: AtomicU64,
+    /// What walks and lookups of neighbours passed over.
+    entries_skipped: AtomicU64,
+    tombstones_skipped: AtomicU64,
     /// By the level that was written to.
     levels: Mutex<Vec<LevelCounters>>,
     /// Flushed memtables that somebody may still read.
     retired: Mutex<Vec<Weak<MemTable>>>,
+}
+
+/// Entries that readers looked at on the way to others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkipCounts {
+    /// Older or newer than the one that counted, deletions, and what was deleted.
+    pub entries: u64,
+    /// Deletions among them, and entries that range tombstones hid.
+    pub tombstones: u64,
+}
+
+impl SkipCounts {
+    /// What a lookup has counted.
+    pub(super) fn of(ctx: &ReadContext) -> Self {
+        Self { entries: ctx.entries_skipped, tombstones: ctx.tombstones_skipped }
+    }
+
+    /// What came since `earlier`.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            entries: self.entries.saturating_sub(earlier.entries),
+            tombstones: self.tombstones.saturating_sub(earlier.tombstones),
+        }
+    }
 }
 
 /// Adds to a counter that nobody orders anything by.
@@ -45,6 +75,21 @@ pub(super) fn add(counter: &AtomicU64, amount: u64) {
 impl FamilyCounters {
     pub(super) fn count_view(&self) {
         add(&self.views, 1);
+    }
+
+    /// Adds what a reader passed over. Who passed over nothing touches no memory that others share.
+    pub(super) fn count_skipped(&self, skipped: SkipCounts) {
+        if skipped != SkipCounts::default() {
+            add(&self.entries_skipped, skipped.entries);
+            add(&self.tombstones_skipped, skipped.tombstones);
+        }
+    }
+
+    pub(super) fn skipped(&self) -> SkipCounts {
+        SkipCounts {
+            entries: self.entries_skipped.load(Ordering::Relaxed),
+            tombstones: self.tombstones_skipped.load(Ordering::Relaxed),
+        }
     }
 
     pub(super) fn views(&self) -> u64 {

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::counters::SkipCounts;
 use super::family::{ColumnFamily, FamilyState};
 use super::read::ReadPoint;
 use super::read_options::ReadOptions;
@@ -70,6 +71,8 @@ pub struct IterOptions {
 pub struct DbIterator {
     walk: ViewWalk,
     family: Arc<FamilyState>,
+    /// Of what was passed over, what the statistics know.
+    told: SkipCounts,
     /// Held for the files' sake.
     _view: Arc<ReadView>,
 }
@@ -94,7 +97,7 @@ impl DbIterator {
         read.limit(&mut ctx);
         let point = ReadPoint { family: &family, view: &view, seqno };
         let walk = ViewWalk::new(&point, walk_options, &ctx)?;
-        Ok(Self { walk, family, _view: view })
+        Ok(Self { walk, family, told: SkipCounts::default(), _view: view })
     }
 
     /// Whether it stands on a key.
@@ -105,22 +108,30 @@ impl DbIterator {
 
     /// Moves to the first key.
     pub fn seek_to_first(&mut self) -> Result<()> {
-        self.walk.aim(None).seek_to_first()
+        let done = self.walk.aim(None).seek_to_first();
+        self.tell_skipped();
+        done
     }
 
     /// Moves to the last key.
     pub fn seek_to_last(&mut self) -> Result<()> {
-        self.walk.aim(None).seek_to_last()
+        let done = self.walk.aim(None).seek_to_last();
+        self.tell_skipped();
+        done
     }
 
     /// Moves to the first key that is not before `user_key`.
     pub fn seek(&mut self, user_key: &[u8]) -> Result<()> {
-        self.walk.aim(Some(user_key)).seek(user_key)
+        let done = self.walk.aim(Some(user_key)).seek(user_key);
+        self.tell_skipped();
+        done
     }
 
     /// Moves to the last key that is not behind `user_key`.
     pub fn seek_for_prev(&mut self, user_key: &[u8]) -> Result<()> {
-        self.walk.aim(Some(user_key)).seek_for_prev(user_key)
+        let done = self.walk.aim(Some(user_key)).seek_for_prev(user_key);
+        self.tell_skipped();
+        done
     }
 
     /// Moves to the next key.
@@ -157,6 +168,21 @@ impl DbIterator {
     /// * Cost: a sum over its sources.
     pub fn context(&self) -> ReadContext {
         self.walk.cost()
+    }
+}
+
+impl DbIterator {
+    /// Adds what was passed over since the last time to the statistics.
+    fn tell_skipped(&mut self) {
+        let skipped = self.walk.skipped();
+        let since = skipped.since(std::mem::replace(&mut self.told, skipped));
+        self.family.counters.count_skipped(since);
+    }
+}
+
+impl Drop for DbIterator {
+    fn drop(&mut self) {
+        self.tell_skipped();
     }
 }
 

@@ -114,6 +114,8 @@ mod settings;
 #[cfg(test)]
 mod settings_tests;
 mod settle;
+#[cfg(test)]
+mod skip_tests;
 mod snapshot;
 mod source;
 mod stall;
@@ -140,6 +142,7 @@ pub use background_error::{BackgroundError, BackgroundWork};
 pub use builder::DbBuilder;
 pub use checkpoint::CheckpointOptions;
 pub use compact_range::{BottommostLevel, CompactRangeOptions};
+pub use counters::SkipCounts;
 pub use estimates::TableSums;
 pub use export::{FamilyExport, ImportOptions};
 pub use family::{ColumnFamily, FamilyConfig};

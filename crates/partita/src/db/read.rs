@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::counters::SkipCounts;
 use super::family::FamilyState;
 use super::floor::{End, KeyRange, KeyValue, nearest};
 use super::get::get;
@@ -323,7 +324,10 @@ impl Db {
         options.limit(ctx);
         let view = family.0.view.load();
         let point = ReadPoint { family: &family.0, view: &view, seqno: self.seqno_of(options) };
-        nearest(&point, end, range, ctx)
+        let before = SkipCounts::of(ctx);
+        let found = nearest(&point, end, range, ctx);
+        family.0.counters.count_skipped(SkipCounts::of(ctx).since(before));
+        found
     }
 
     /// A walk over the default column family.

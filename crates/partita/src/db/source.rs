@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::counters::SkipCounts;
 use super::family::FamilyState;
 use super::file_iter::FileIter;
 use super::level_run::LevelRun;
@@ -85,7 +86,13 @@ impl ViewWalk {
         &mut self.iter
     }
 
-    /// What the walk cost so far.
+    /// What the walk has passed over so far.
+    pub(super) fn skipped(&self) -> SkipCounts {
+        let (skipped, hidden) = (self.iter.skipped(), self.iter.inner().hidden_entries());
+        SkipCounts { entries: skipped.entries() + hidden, tombstones: skipped.deletions + hidden }
+    }
+
+    /// What the walk has cost so far.
     pub(super) fn cost(&self) -> ReadContext {
         let mut cost = self.scope.cost();
         for source in self.iter.inner().merge().children() {
@@ -96,9 +103,9 @@ impl ViewWalk {
             };
             file.iter().for_each(|file| cost.add(file.table_iter().context()));
         }
-        let (skipped, hidden) = (self.iter.skipped(), self.iter.inner().hidden_entries());
-        cost.entries_skipped += skipped.entries() + hidden;
-        cost.tombstones_skipped += skipped.deletions + hidden;
+        let skipped = self.skipped();
+        cost.entries_skipped += skipped.entries;
+        cost.tombstones_skipped += skipped.tombstones;
         cost
     }
 }

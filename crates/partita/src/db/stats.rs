@@ -14,7 +14,7 @@
 use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
 
-use super::{ColumnFamily, Db, StallStats};
+use super::{ColumnFamily, Db, SkipCounts, StallStats};
 use crate::cache::{Cache, CacheStats};
 use crate::memtable::MemTable;
 use crate::options::CompactionStyle;
@@ -119,6 +119,9 @@ pub struct FamilyStats {
     pub total_table_bytes: u64,
     /// Views that readers were given since the family was opened.
     pub views: u64,
+    /// What walks and lookups of neighbours passed over since the family was opened. Where it grows much faster than they are
+    /// made, they lead over stretches of deletions that are still to be compacted.
+    pub skipped: SkipCounts,
     /// The level that level 0 is merged into; `None` unless compaction is levelled.
     pub base_level: Option<usize>,
     /// Bytes that compactions have to write until the levels have their sizes.
@@ -313,6 +316,7 @@ impl Db {
             live_versions: versions.len() as u64,
             total_table_bytes: table_bytes(versions.iter().map(|version| &**version)),
             views: state.counters.views(),
+            skipped: state.counters.skipped(),
             base_level: is_levelled.then(|| picker.base_level(&version)),
             pending_compaction_bytes: picker.pending_bytes(&version),
         }
