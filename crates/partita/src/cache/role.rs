@@ -23,6 +23,8 @@ pub enum Role {
     Dictionary,
     /// Range tombstones of a table.
     RangeTombstones,
+    /// Floors that tables remember.
+    KnownFloors,
     /// Memtables.
     Memtable,
     /// Buffers of reads that are under way, of compactions and of iterators.
@@ -37,7 +39,7 @@ pub enum Role {
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Data,
         Self::IndexPiece,
         Self::FilterPiece,
@@ -45,6 +47,7 @@ impl Role {
         Self::TableHandle,
         Self::Dictionary,
         Self::RangeTombstones,
+        Self::KnownFloors,
         Self::Memtable,
         Self::ReadBuffers,
         Self::Building,
@@ -62,6 +65,7 @@ impl Role {
             Self::TableHandle => "table handle",
             Self::Dictionary => "dictionary",
             Self::RangeTombstones => "range tombstones",
+            Self::KnownFloors => "known floors",
             Self::Memtable => "memtable",
             Self::ReadBuffers => "read buffers",
             Self::Building => "building",

@@ -11,7 +11,9 @@
 //! along as the limit for those that are asked later: a table whose keys end before it is not asked, and one whose index
 //! says that all further blocks are behind it reads none of them. A table whose prefix filter knows the range is asked
 //! only if the filter lets it through. So a data block is read of each run that has keys on both sides of the bound and
-//! none of the others; where the runs hold different stretches of keys, that is one.
+//! none of the others; where the runs hold different stretches of keys, that is one. Tables remember the floors that were
+//! found in them ([`TableReader::known_floor`]): where a bound is asked for again, as the end of a stream is, each run is
+//! known to end before it, and one data block is read however the runs interleave.
 //!
 //! The candidate's newest entry is known by then, and decides: a value that no range tombstone covers is the answer. A
 //! deletion, or a covered value, is passed, and the search goes on behind it; operands are merged by a get. After
@@ -20,6 +22,8 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::get::{FileCover, get};
 use super::read::ReadPoint;
@@ -111,7 +115,24 @@ struct Run<'v> {
     /// The table to ask first.
     at: usize,
     /// No key of it is nearer than this one. `None`: it may reach the bound.
-    reach: Option<&'v [u8]>,
+    reach: Option<Reach<'v>>,
+}
+
+/// How near a run comes.
+enum Reach<'v> {
+    /// To the border of its table.
+    Border(&'v [u8]),
+    /// To a key that an earlier lookup found.
+    Known(KeyBuf),
+}
+
+impl Reach<'_> {
+    fn key(&self) -> &[u8] {
+        match self {
+            Self::Border(key) => key,
+            Self::Known(key) => key,
+        }
+    }
 }
 
 /// A search from one bound of a range toward the other.
@@ -164,9 +185,15 @@ impl<'s> Search<'s> {
             return Ok(best);
         }
         // Those that reach the bound, newest first; then the others, as far as they reach.
-        let mut others = Vec::new();
-        for run in self.runs() {
-            if run.reach.is_some() {
+        let mut others = SmallVec::<[Run<'_>; 8]>::new();
+        for mut run in self.runs() {
+            if run.reach.is_none() {
+                run.reach = self.known_reach(&run, ctx)?;
+            }
+            if let Some(reach) = &run.reach {
+                if self.end.is_beyond(self.order(), reach.key(), self.limit) {
+                    continue;
+                }
                 others.push(run);
                 continue;
             }
@@ -178,13 +205,14 @@ impl<'s> Search<'s> {
         }
         // The sort is stable: of runs that reach equally far the newest comes first.
         let (end, order) = (self.end, self.order());
-        others.sort_by(|a, b| match (a.reach, b.reach) {
-            (Some(a), Some(b)) => end.compare(order, b, a),
+        others.sort_by(|a, b| match (&a.reach, &b.reach) {
+            (Some(a), Some(b)) => end.compare(order, b.key(), a.key()),
             _ => Ordering::Equal,
         });
         for run in &others {
             let is_behind = |best: &Candidate| {
-                run.reach.is_some_and(|reach| end.compare(order, reach, &best.key).is_lt())
+                let reach = run.reach.as_ref();
+                reach.is_some_and(|reach| end.compare(order, reach.key(), &best.key).is_lt())
             };
             if best.as_ref().is_some_and(is_behind) {
                 break;
@@ -192,6 +220,21 @@ impl<'s> Search<'s> {
             self.ask_run(run, &mut best, ctx)?;
         }
         Ok(best)
+    }
+
+    /// How near a run comes whose table has keys on both sides of the bound, if an earlier lookup found out.
+    fn known_reach(&self, run: &Run<'_>, ctx: &mut ReadContext) -> Result<Option<Reach<'s>>> {
+        let Some(file) = run.files.files().get(run.at).filter(|_| self.end == End::Last) else {
+            return Ok(None);
+        };
+        let table = self.point.family.tables.get(file, run.level, ctx)?;
+        let floor = table.known_floor(self.bound);
+        // Whether a key at the bound is there is decided by the newest run that has it, so these are asked in order.
+        let ends_before = |floor: &KeyBuf| match self.bound {
+            Bound::Included(bound) => self.order().compare(floor, bound).is_ne(),
+            _ => true,
+        };
+        Ok(floor.filter(ends_before).map(Reach::Known))
     }
 
     /// Whether no key can be nearer.
@@ -252,7 +295,7 @@ impl<'s> Search<'s> {
                     end.compare(order, near, bound).is_lt()
                 }
             };
-            Some(Run { level, files, at, reach: ends_before.then_some(near) })
+            Some(Run { level, files, at, reach: ends_before.then_some(Reach::Border(near)) })
         };
         let levels = self.point.view.version.levels();
         let level0 = levels

@@ -219,6 +219,73 @@ fn a_floor_reads_one_data_block_where_runs_hold_different_stretches() {
 }
 
 #[test]
+fn the_end_of_a_stream_that_many_runs_have_a_part_of_is_found_in_one_data_block() {
+    const RUNS: u64 = 6;
+    let fs = MemoryFileSystem::new();
+    let db = create(&fs, ColumnFamilyOptions::default());
+    let family = db.default_family();
+    let read = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    let last = |ledger: u64, ctx: &mut ReadContext| {
+        let (first, end) = (entry(ledger, 0), entry(ledger, u64::MAX));
+        let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
+        let found = db.get_floor_with(&family, range, &read, ctx).unwrap();
+        found.map(|found| u64::from_be_bytes(found.key[8..].try_into().unwrap()))
+    };
+    // Each flush has some entries of every ledger, and the newest has none of the last one.
+    for run in 0..RUNS {
+        for ledger in 0..20 - u64::from(run == RUNS - 1) {
+            for number in 0..10 {
+                db.put(&entry(ledger, 10 * run + number), &[7; 50]).unwrap();
+            }
+        }
+        db.flush().unwrap();
+    }
+    let mut ctx = ReadContext::default();
+    for ledger in 0..20 {
+        assert_eq!(last(ledger, &mut ctx), Some(if ledger == 19 { 49 } else { 59 }));
+    }
+    let blocks = ctx.blocks_read[BlockRole::Data];
+    assert!((20 * RUNS - 5..=20 * RUNS).contains(&blocks), "{blocks} blocks: nothing is known yet");
+    let mut ctx = ReadContext::default();
+    for ledger in 0..20 {
+        assert_eq!(last(ledger, &mut ctx), Some(if ledger == 19 { 49 } else { 59 }));
+    }
+    assert_eq!(ctx.blocks_read[BlockRole::Data], 20);
+    assert_eq!(last(20, &mut ctx), None);
+
+    // What is known of the tables does not stand against what is written later, nor against what is deleted.
+    db.put(&entry(3, 70), b"newer").unwrap();
+    db.delete(&entry(4, 59)).unwrap();
+    db.flush().unwrap();
+    db.delete_range(&entry(5, 20), &entry(5, 90)).unwrap();
+    for _ in 0..2 {
+        let found = [3, 4, 5, 6].map(|ledger| last(ledger, &mut ctx));
+        assert_eq!(found, [Some(70), Some(58), Some(19), Some(59)]);
+    }
+}
+
+#[test]
+fn what_an_older_reader_finds_is_no_floor_for_others() {
+    let fs = MemoryFileSystem::new();
+    let db = create(&fs, ColumnFamilyOptions::default());
+    let family = db.default_family();
+    db.put(b"a1", b"").unwrap();
+    let snapshot = db.snapshot();
+    db.put(b"a2", b"").unwrap();
+    db.flush().unwrap();
+    let range = (Bound::Unbounded, Bound::Excluded(&b"b"[..]));
+    let key = |snapshot: Option<Snapshot>| {
+        let read = ReadOptions { snapshot, fill_cache: false, ..ReadOptions::default() };
+        let mut ctx = ReadContext::default();
+        db.get_floor_with(&family, range, &read, &mut ctx).unwrap().unwrap().key.to_vec()
+    };
+    for _ in 0..3 {
+        assert_eq!(key(Some(snapshot.clone())), b"a1");
+        assert_eq!(key(None), b"a2");
+    }
+}
+
+#[test]
 fn nothing_is_read_before_the_limit_of_a_floor() {
     let fs = MemoryFileSystem::new();
     let db = create(&fs, ColumnFamilyOptions::default());

@@ -15,7 +15,7 @@ use super::block::{BlockNeighbor, DataBlock, KeyBuf, ceil_target, floor_target};
 use super::index::IndexCursor;
 use super::pin::Pin;
 use super::reader::InIndex;
-use super::{BlockHandle, FoundEntry, ReadContext, TableReader};
+use super::{BlockHandle, BlockRole, FoundEntry, ReadContext, TableReader};
 use crate::cache::Entry;
 use crate::error::Result;
 use crate::key::{InternalKey, KeyOrder, SeqNo};
@@ -102,9 +102,36 @@ impl TableReader {
         seqno: SeqNo,
         ctx: &mut ReadContext,
     ) -> Result<Option<Neighbor>> {
-        let Some(seqno) = self.stored_seqno(seqno) else { return Ok(None) };
-        let found = self.find_floor(bound, limit, seqno, ctx)?;
+        let Some(stored) = self.stored_seqno(seqno) else { return Ok(None) };
+        let read_before = ctx.blocks_read[BlockRole::Data];
+        let found = self.find_floor(bound, limit, stored, ctx)?;
+        if let Some(found) = &found {
+            let was_read = ctx.blocks_read[BlockRole::Data] > read_before;
+            self.note_floor(bound, &found.user_key, seqno, was_read, ctx);
+        }
         Ok(found.filter(|found| !is_before(&self.order, &found.user_key, limit)))
+    }
+
+    /// The greatest user key of all entries that is not behind `bound`, if an earlier lookup found it and it is remembered.
+    pub(crate) fn known_floor(&self, bound: Bound<&[u8]>) -> Option<KeyBuf> {
+        self.known_floors.get(bound)
+    }
+
+    /// Has a floor remembered: always if it took a read from a file, else now and then, so that bounds that come once each
+    /// write little.
+    fn note_floor(
+        &self,
+        bound: Bound<&[u8]>,
+        floor: &[u8],
+        seqno: SeqNo,
+        was_read: bool,
+        ctx: &mut ReadContext,
+    ) {
+        let all_visible = self.largest_seqno.is_some_and(|largest| seqno >= largest);
+        if all_visible && (was_read || ctx.is_sample()) {
+            let entries = self.properties.num_entries.unwrap_or(0);
+            self.known_floors.note(bound, floor, entries, &self.budget.metadata_cache);
+        }
     }
 
     fn find_floor(

@@ -8,6 +8,7 @@ use super::budget::TableBudget;
 use super::fetch::BlockFetcher;
 use super::filter_reader::{FilterDamage, TableFilter};
 use super::filter_use::{FilterHabit, FilterUse};
+use super::known_floors::KnownFloors;
 use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
 use super::properties::GLOBAL_SEQNO_NAME;
@@ -143,6 +144,8 @@ impl TableReader {
             filter,
             filter_use: options.filter_use,
             filter_habit: FilterHabit::default(),
+            known_floors: KnownFloors::default(),
+            largest_seqno: options.largest_seqno,
             global_seqno,
             range_tombstones: Lazy::default(),
         })

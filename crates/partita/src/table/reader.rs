@@ -22,6 +22,7 @@ use super::fetch::BlockFetcher;
 use super::filter_reader::{FilterSource, TableFilter};
 use super::filter_use::{FilterHabit, FilterUse, MissCosts, Sample};
 use super::index::{IndexCursor, IndexPieces, IndexSource};
+use super::known_floors::KnownFloors;
 use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
 use super::pin::{Pin, ask_slot};
@@ -54,6 +55,9 @@ pub struct TableReader {
     pub(super) filter_use: FilterUse,
     pub(super) filter_habit: FilterHabit,
     pub(super) data_blocks: BlockMap<DataBlock>,
+    pub(super) known_floors: KnownFloors,
+    /// No entry is newer; `None` if that is not known.
+    pub(super) largest_seqno: Option<SeqNo>,
     /// What entries with sequence number 0 have instead.
     pub(super) global_seqno: Option<SeqNo>,
     /// Looked up once: each lookup of a database asks.
