@@ -124,8 +124,8 @@ impl EntryLocationIndex {
     ///
     /// * Errors: [`Error::NoSuchEntry`] if there is none, or at once, without a look, if the ledger is marked deleted; those
     ///   of [`Db::get_floor`]; `Corruption` if the key is not of 16 bytes.
-    /// * Cost: that of [`Db::get_floor_with`], within the ledger: nothing of other ledgers is read, and one data block as
-    ///   a rule.
+    /// * Cost: that of [`Db::get_floor_key_with`], within the ledger: nothing of other ledgers is read; a data block of each run that
+    ///   has entries of the ledger the first time, and none as a rule later.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -367,8 +367,8 @@ impl Inner {
     fn look_up_last(&self, ledger_id: i64, ctx: &mut ReadContext) -> Result<Option<i64>> {
         let (first, end) = (encode(ledger_id, 0), encode(ledger_id, i64::MAX));
         let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
-        let found = self.db.get_floor_with(&self.family, range, &self.read, ctx)?;
-        Ok(found.map(|found| decode(&found.key)).transpose()?.map(|(_, entry_id)| entry_id))
+        let found = self.db.get_floor_key_with(&self.family, range, &self.read, ctx)?;
+        Ok(found.map(|key| decode(&key)).transpose()?.map(|(_, entry_id)| entry_id))
     }
 
     fn record(&self, recorder: &Recorder, started_nanos: u64, found: &Result<Option<i64>>) {

@@ -32,6 +32,7 @@ use super::value::PinnedValue;
 use crate::error::Result;
 use crate::iter::Bounds;
 use crate::key::{InternalKey, KeyOrder, LookupKey, SeqNo, ValueType};
+use crate::table::known_floors::KnownFloor;
 use crate::table::{KeyBuf, Neighbor, ReadContext, TableReader};
 use crate::version::{Level, TableFile};
 
@@ -91,7 +92,8 @@ struct Candidate {
     key: KeyBuf,
     seqno: SeqNo,
     value_type: ValueType,
-    value: PinnedValue,
+    /// `None`: it was not read.
+    value: Option<PinnedValue>,
     place: Place,
 }
 
@@ -123,14 +125,14 @@ enum Reach<'v> {
     /// To the border of its table.
     Border(&'v [u8]),
     /// To a key that an earlier lookup found.
-    Known(KeyBuf),
+    Known(KnownFloor),
 }
 
 impl Reach<'_> {
     fn key(&self) -> &[u8] {
         match self {
             Self::Border(key) => key,
-            Self::Known(key) => key,
+            Self::Known(floor) => &floor.user_key,
         }
     }
 }
@@ -143,6 +145,22 @@ struct Search<'s> {
     bound: Bound<&'s [u8]>,
     /// How far it goes.
     limit: Bound<&'s [u8]>,
+    wants: Wants,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    Key,
+    KeyAndValue,
+}
+
+/// What a key has come to.
+enum Fate {
+    /// It is not there.
+    Gone,
+    /// It is; the value, if that was read.
+    There(Option<PinnedValue>),
 }
 
 /// The nearest key to an end of the range, with its value.
@@ -152,17 +170,38 @@ pub(super) fn nearest(
     range: KeyRange<'_>,
     ctx: &mut ReadContext,
 ) -> Result<Option<KeyValue>> {
+    let found = search(point, end, range, Wants::KeyAndValue, ctx)?;
+    Ok(found.and_then(|(key, value)| Some(KeyValue { key, value: value? })))
+}
+
+/// The greatest key of the range.
+pub(super) fn greatest_key(
+    point: &ReadPoint<'_>,
+    range: KeyRange<'_>,
+    ctx: &mut ReadContext,
+) -> Result<Option<KeyBuf>> {
+    Ok(search(point, End::Last, range, Wants::Key, ctx)?.map(|(key, _)| key))
+}
+
+/// The nearest key to an end of the range, with its value if that is wanted, or was read anyway.
+fn search(
+    point: &ReadPoint<'_>,
+    end: End,
+    range: KeyRange<'_>,
+    wants: Wants,
+    ctx: &mut ReadContext,
+) -> Result<Option<(KeyBuf, Option<PinnedValue>)>> {
     let (mut bound, limit) = match end {
         End::Last => (range.1, range.0),
         End::First => range,
     };
     let mut passed;
     for _ in 0..STEPS_MAX {
-        let search = Search { point, end, bound, limit };
+        let search = Search { point, end, bound, limit, wants };
         let Some(candidate) = search.candidate(ctx)? else { return Ok(None) };
-        let (key, value) = resolve(point, candidate, ctx)?;
-        if let Some(value) = value {
-            return Ok(Some(KeyValue { key, value }));
+        let (key, fate) = resolve(point, candidate, ctx)?;
+        if let Fate::There(value) = fate {
+            return Ok(Some((key, value)));
         }
         ctx.entries_skipped += 1;
         ctx.tombstones_skipped += 1;
@@ -217,9 +256,37 @@ impl<'s> Search<'s> {
             if best.as_ref().is_some_and(is_behind) {
                 break;
             }
-            self.ask_run(run, &mut best, ctx)?;
+            if !self.take_known(run, &mut best) {
+                self.ask_run(run, &mut best, ctx)?;
+            }
         }
         Ok(best)
+    }
+
+    /// Lets a run improve on the best candidate by what is known of it, without a look at a data block.
+    ///
+    /// * Returns `false` if that does not do.
+    fn take_known(&self, run: &Run<'_>, best: &mut Option<Candidate>) -> bool {
+        let Some(Reach::Known(floor)) = run.reach.as_ref().filter(|_| self.wants == Wants::Key)
+        else {
+            return false;
+        };
+        let KnownFloor { user_key: key, seqno, value_type } = floor;
+        let (seqno, value_type) = (*seqno, *value_type);
+        if seqno > self.point.seqno || value_type != ValueType::Value {
+            return false;
+        }
+        if self.is_better(best.as_ref(), key, seqno) {
+            let is_shared = run.level > 0 && self.has_newer_beside(run, run.at, key);
+            *best = Some(Candidate {
+                key: key.clone(),
+                seqno,
+                value_type,
+                value: None,
+                place: Place::Table { level: run.level, at: run.at, is_shared },
+            });
+        }
+        true
     }
 
     /// How near a run comes whose table has keys on both sides of the bound, if an earlier lookup found out.
@@ -230,8 +297,8 @@ impl<'s> Search<'s> {
         let table = self.point.family.tables.get(file, run.level, ctx)?;
         let floor = table.known_floor(self.bound);
         // Whether a key at the bound is there is decided by the newest run that has it, so these are asked in order.
-        let ends_before = |floor: &KeyBuf| match self.bound {
-            Bound::Included(bound) => self.order().compare(floor, bound).is_ne(),
+        let ends_before = |floor: &KnownFloor| match self.bound {
+            Bound::Included(bound) => self.order().compare(&floor.user_key, bound).is_ne(),
             _ => true,
         };
         Ok(floor.filter(ends_before).map(Reach::Known))
@@ -261,7 +328,7 @@ impl<'s> Search<'s> {
                 key: KeyBuf::from(found.user_key),
                 seqno: found.seqno,
                 value_type: found.value_type,
-                value: PinnedValue::of_memtable(found.value()),
+                value: Some(PinnedValue::of_memtable(found.value())),
                 place: Place::MemTable(number),
             });
         }
@@ -337,7 +404,7 @@ impl<'s> Search<'s> {
                         key: user_key,
                         seqno: entry.seqno,
                         value_type: entry.value_type,
-                        value: PinnedValue::of_table(entry.value, part),
+                        value: Some(PinnedValue::of_table(entry.value, part)),
                         place: Place::Table { level: run.level, at, is_shared },
                     });
                 }
@@ -378,26 +445,26 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The value of a candidate; `None` if the key is not there.
+/// What a candidate comes to.
 fn resolve(
     point: &ReadPoint<'_>,
     candidate: Candidate,
     ctx: &mut ReadContext,
-) -> Result<(KeyBuf, Option<PinnedValue>)> {
+) -> Result<(KeyBuf, Fate)> {
     let Candidate { key, seqno, value_type, value, place } = candidate;
     let lookup = LookupKey::new(&key, point.seqno);
     let is_shared = matches!(place, Place::Table { is_shared: true, .. });
     let is_plain = value_type == ValueType::Value || value_type.is_deletion();
-    let value = if is_shared || !is_plain {
-        get(point, &lookup, ctx)?
+    let fate = if is_shared || !is_plain {
+        get(point, &lookup, ctx)?.map_or(Fate::Gone, |value| Fate::There(Some(value)))
     } else if value_type.is_deletion()
         || is_covered(point, &lookup, (seqno, value_type), place, ctx)?
     {
-        None
+        Fate::Gone
     } else {
-        Some(value)
+        Fate::There(value)
     };
-    Ok((key, value))
+    Ok((key, fate))
 }
 
 /// Whether a range tombstone hides an entry, the newest of its key.
@@ -444,7 +511,7 @@ fn by_walking(
     bound: Bound<&[u8]>,
     limit: Bound<&[u8]>,
     ctx: &mut ReadContext,
-) -> Result<Option<KeyValue>> {
+) -> Result<Option<(KeyBuf, Option<PinnedValue>)>> {
     let (lower, upper) = match end {
         End::Last => (limit, bound),
         End::First => (bound, limit),
@@ -467,5 +534,5 @@ fn by_walking(
         return Ok(None);
     }
     let value = PinnedValue::owned(iter.value().to_vec());
-    Ok(Some(KeyValue { key: KeyBuf::from(iter.key()), value }))
+    Ok(Some((KeyBuf::from(iter.key()), Some(value))))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::counters::SkipCounts;
 use super::family::FamilyState;
-use super::floor::{End, KeyRange, KeyValue, nearest};
+use super::floor::{End, KeyRange, KeyValue, greatest_key, nearest};
 use super::get::get;
 use super::iterator::{DbIterator, IterOptions};
 use super::multi_get::multi_get;
@@ -15,7 +15,7 @@ use super::value::PinnedValue;
 use super::{ColumnFamily, Db, ReadOptions, ReadTier};
 use crate::error::{ErrorKind, Result};
 use crate::key::{LookupKey, SeqNo};
-use crate::table::ReadContext;
+use crate::table::{KeyBuf, ReadContext};
 
 /// What one read looks at: everything that its moment depends on.
 #[derive(Clone, Copy)]
@@ -279,6 +279,45 @@ impl Db {
         ctx: &mut ReadContext,
     ) -> Result<Option<KeyValue>> {
         self.nearest(family, End::Last, range, options, ctx)
+    }
+
+    /// The greatest key of a range in a column family, without its value.
+    ///
+    /// * `range`, errors: as in [`Db::get_floor_with`].
+    /// * Cost: that of [`Db::get_floor_with`]; if the same upper bound was asked for before, no data block is read as a rule.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use partita::db::DbBuilder;
+    /// # use partita::io::MemoryFileSystem;
+    /// # use partita::options::DbOptions;
+    /// use std::ops::Bound::{Excluded, Included};
+    ///
+    /// use partita::db::ReadOptions;
+    /// use partita::table::ReadContext;
+    ///
+    /// # let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    /// # let disk = Arc::new(MemoryFileSystem::new());
+    /// # let db = DbBuilder::new("/db").file_system(disk).options(options).open()?;
+    /// db.put(b"ledger1/0001", b"a")?;
+    /// db.put(b"ledger1/0002", b"b")?;
+    /// let range = (Included(&b"ledger1"[..]), Excluded(&b"ledger2"[..]));
+    /// let (options, mut ctx) = (ReadOptions::default(), ReadContext::default());
+    /// let found = db.get_floor_key_with(&db.default_family(), range, &options, &mut ctx)?;
+    /// assert_eq!(found.as_deref(), Some(&b"ledger1/0002"[..]));
+    /// # Ok::<(), partita::Error>(())
+    /// ```
+    pub fn get_floor_key_with(
+        &self,
+        family: &ColumnFamily,
+        range: KeyRange<'_>,
+        options: &ReadOptions,
+        ctx: &mut ReadContext,
+    ) -> Result<Option<KeyBuf>> {
+        options.limit(ctx);
+        let view = family.0.view.load();
+        let point = ReadPoint { family: &family.0, view: &view, seqno: self.seqno_of(options) };
+        greatest_key(&point, range, ctx)
     }
 
     /// The smallest key of the default column family that is not before `bound`, with its value: the mirror of

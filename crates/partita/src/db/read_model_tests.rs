@@ -107,6 +107,12 @@ fn compare(db: &Db, draw: &mut Draw, order: &KeyOrder, map: &Map, read: &ReadOpt
         let range = (as_slice(&lower), as_slice(&upper));
         let last = db.get_floor_with(&family, range, read, ctx).unwrap();
         assert_eq!(pair(last), expected.last().cloned(), "{what}: floor of {bounds:?}");
+        // The first time, and once more when the floor may be known.
+        for _ in 0..2 {
+            let last = db.get_floor_key_with(&family, range, read, ctx).unwrap();
+            let expected = expected.last().map(|(key, _)| &key[..]);
+            assert_eq!(last.as_deref(), expected, "{what}: floor of {bounds:?}");
+        }
         let first = db.get_ceil_with(&family, range, read, ctx).unwrap();
         assert_eq!(pair(first), expected.first().cloned(), "{what}: ceiling of {bounds:?}");
 

@@ -253,6 +253,19 @@ fn the_end_of_a_stream_that_many_runs_have_a_part_of_is_found_in_one_data_block(
     assert_eq!(ctx.blocks_read[BlockRole::Data], 20);
     assert_eq!(last(20, &mut ctx), None);
 
+    let key = |ledger: u64, ctx: &mut ReadContext| {
+        let (first, end) = (entry(ledger, 0), entry(ledger, u64::MAX));
+        let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
+        let found = db.get_floor_key_with(&family, range, &read, ctx).unwrap();
+        found.map(|key| u64::from_be_bytes(key[8..].try_into().unwrap()))
+    };
+    let mut ctx = ReadContext::default();
+    for ledger in 0..20 {
+        assert_eq!(key(ledger, &mut ctx), Some(if ledger == 19 { 49 } else { 59 }));
+    }
+    // Bounds that share a pair of lines push each other out.
+    assert!(ctx.blocks_read[BlockRole::Data] <= 4, "the key alone is known as a rule");
+
     // What is known of the tables does not stand against what is written later, nor against what is deleted.
     db.put(&entry(3, 70), b"newer").unwrap();
     db.delete(&entry(4, 59)).unwrap();
@@ -261,6 +274,7 @@ fn the_end_of_a_stream_that_many_runs_have_a_part_of_is_found_in_one_data_block(
     for _ in 0..2 {
         let found = [3, 4, 5, 6].map(|ledger| last(ledger, &mut ctx));
         assert_eq!(found, [Some(70), Some(58), Some(19), Some(59)]);
+        assert_eq!([3, 4, 5, 6].map(|ledger| key(ledger, &mut ctx)), found);
     }
 }
 

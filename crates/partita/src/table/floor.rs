@@ -13,12 +13,13 @@ use std::ops::Bound;
 
 use super::block::{BlockNeighbor, DataBlock, KeyBuf, ceil_target, floor_target};
 use super::index::IndexCursor;
+use super::known_floors::KnownFloor;
 use super::pin::Pin;
 use super::reader::InIndex;
 use super::{BlockHandle, BlockRole, FoundEntry, ReadContext, TableReader};
 use crate::cache::Entry;
 use crate::error::Result;
-use crate::key::{InternalKey, KeyOrder, SeqNo};
+use crate::key::{InternalKey, KeyOrder, SeqNo, pack};
 
 /// An entry found next to a key.
 #[derive(Clone, Debug)]
@@ -107,13 +108,13 @@ impl TableReader {
         let found = self.find_floor(bound, limit, stored, ctx)?;
         if let Some(found) = &found {
             let was_read = ctx.blocks_read[BlockRole::Data] > read_before;
-            self.note_floor(bound, &found.user_key, seqno, was_read, ctx);
+            self.note_floor(bound, found, seqno, was_read, ctx);
         }
         Ok(found.filter(|found| !is_before(&self.order, &found.user_key, limit)))
     }
 
     /// The greatest user key of all entries that is not behind `bound`, if an earlier lookup found it and it is remembered.
-    pub(crate) fn known_floor(&self, bound: Bound<&[u8]>) -> Option<KeyBuf> {
+    pub(crate) fn known_floor(&self, bound: Bound<&[u8]>) -> Option<KnownFloor> {
         self.known_floors.get(bound)
     }
 
@@ -122,7 +123,7 @@ impl TableReader {
     fn note_floor(
         &self,
         bound: Bound<&[u8]>,
-        floor: &[u8],
+        floor: &Neighbor,
         seqno: SeqNo,
         was_read: bool,
         ctx: &mut ReadContext,
@@ -130,7 +131,8 @@ impl TableReader {
         let all_visible = self.largest_seqno.is_some_and(|largest| seqno >= largest);
         if all_visible && (was_read || ctx.is_sample()) {
             let entries = self.properties.num_entries.unwrap_or(0);
-            self.known_floors.note(bound, floor, entries, &self.budget.metadata_cache);
+            let found = (&*floor.user_key, pack(floor.entry.seqno, floor.entry.value_type));
+            self.known_floors.note(bound, found, entries, &self.budget.metadata_cache);
         }
     }
 

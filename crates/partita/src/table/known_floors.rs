@@ -2,15 +2,17 @@
 //!
 //! Where runs hold keys on both sides of a bound, as those of a log of many streams do at the end of each stream, the indexes
 //! cannot tell which run has the floor, and a lookup reads a data block of each. But tables do not change. What was found
-//! once stays true, and the next lookup under the same bound asks only the table that wins.
+//! once stays true, and the next lookup under the same bound asks only the table that wins; not even that, if the key is all
+//! that is wanted.
 //!
 //! A table remembers some hundreds of floors in lines of 64 bytes, each written and read without a lock:
 //!
 //! ```text
 //! word 0        version: even at rest, odd while the line is written, 0 before
 //! words 1..=3   the bound's key, zeros behind it
-//! words 4..=6   the floor's user key, likewise
-//! word 7        length of the bound's key | length of the floor << 8 | whether the bound is included << 16
+//! words 4..=5   the floor's user key behind what it has in common with the bound's, likewise
+//! word 6        the floor's newest entry: sequence number and type
+//! word 7        length of the bound's key | of what is in common << 8 | of the floor behind it << 16 | bound included << 24
 //! ```
 //!
 //! # Invariants
@@ -24,19 +26,32 @@ use std::sync::OnceLock;
 
 use super::block::KeyBuf;
 use crate::cache::{Cache, Reservation, Role};
+use crate::key::{SeqNo, ValueType};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Words of a key; longer ones are not remembered.
-const KEY_WORDS: usize = 3;
+/// Words of a bound's key, and of a floor behind what the two have in common; longer ones are not remembered.
+const BOUND_WORDS: usize = 3;
+const FLOOR_WORDS: usize = 2;
 /// Entries of a table for each line, and how many lines a table has.
 const ENTRIES_OF_LINE: u64 = 512;
 const LINES_MIN: u64 = 64;
 const LINES_MAX: u64 = 2048;
 /// The share of the budget that all tables' lines have at most.
 const BUDGET_SHARE: usize = 32;
+
+/// A floor: the table's greatest key under a bound.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownFloor {
+    /// The user key.
+    pub(crate) user_key: KeyBuf,
+    /// When its newest entry in the table was written.
+    pub(crate) seqno: SeqNo,
+    /// What was written.
+    pub(crate) value_type: ValueType,
+}
 
 /// Floors that a table remembers. It takes no memory before the first.
 #[derive(Debug, Default)]
@@ -48,18 +63,28 @@ pub(super) struct KnownFloors {
 impl KnownFloors {
     /// The greatest key of the table that is not behind `bound`, if it is remembered.
     #[inline]
-    pub(super) fn get(&self, bound: Bound<&[u8]>) -> Option<KeyBuf> {
+    pub(super) fn get(&self, bound: Bound<&[u8]>) -> Option<KnownFloor> {
         let (lines, _) = self.lines.get()?.as_ref()?;
-        lines.get(&Words::of_bound(bound)?)
+        let (bound, key) = BoundWords::new(bound)?;
+        let found = lines.get(&bound)?;
+        let mut user_key = KeyBuf::from(key.get(..found.shared)?);
+        user_key.replace_tail(found.shared, found.suffix.as_flattened().get(..found.suffix_len)?);
+        let (seqno, code) = (SeqNo::from_packed(found.packed), found.packed as u8);
+        Some(KnownFloor { user_key, seqno, value_type: ValueType::from_code(code)? })
     }
 
     /// Remembers a floor.
     ///
     /// * `entries`: of the table.
-    pub(super) fn note(&self, bound: Bound<&[u8]>, floor: &[u8], entries: u64, cache: &Cache) {
-        let (Some(bound), Some(floor)) = (Words::of_bound(bound), Words::of_key(floor)) else {
-            return;
-        };
+    pub(super) fn note(
+        &self,
+        bound: Bound<&[u8]>,
+        (floor, packed): (&[u8], u64),
+        entries: u64,
+        cache: &Cache,
+    ) {
+        let Some((bound, key)) = BoundWords::new(bound) else { return };
+        let Some(floor) = FloorWords::new(key, floor, packed) else { return };
         let lines = self.lines.get_or_init(|| {
             let wanted = (entries / ENTRIES_OF_LINE).clamp(LINES_MIN, LINES_MAX);
             let mut len = wanted.next_power_of_two() as usize;
@@ -81,36 +106,29 @@ impl KnownFloors {
     }
 }
 
-/// A key in words, and what tells it from others that are alike.
+/// A bound in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Words {
-    key: [u64; KEY_WORDS],
-    /// Its length, and for bounds whether it is included.
+struct BoundWords {
+    key: [u64; BOUND_WORDS],
+    /// The key's length, and whether it is included: bits of the last word of a line.
     tag: u64,
 }
 
-const INCLUDED: u64 = 1 << 16;
-const FLOOR_SHIFT: u32 = 8;
+const SHARED_SHIFT: u32 = 8;
+const SUFFIX_SHIFT: u32 = 16;
+const INCLUDED: u64 = 1 << 24;
+const TAG_MASK: u64 = INCLUDED | 0xff;
 
-impl Words {
-    /// `None` if it is too long.
+impl BoundWords {
+    /// The words, and the key. `None` if it is too long, or there is none.
     #[inline]
-    fn of_key(user_key: &[u8]) -> Option<Self> {
-        let mut bytes = [[0; size_of::<u64>()]; KEY_WORDS];
-        bytes.as_flattened_mut().get_mut(..user_key.len())?.copy_from_slice(user_key);
-        Some(Self { key: bytes.map(u64::from_le_bytes), tag: user_key.len() as u64 })
-    }
-
-    #[inline]
-    fn of_bound(bound: Bound<&[u8]>) -> Option<Self> {
-        match bound {
-            Bound::Unbounded => None,
-            Bound::Excluded(key) => Self::of_key(key),
-            Bound::Included(key) => {
-                let words = Self::of_key(key)?;
-                Some(Self { tag: words.tag | INCLUDED, ..words })
-            }
-        }
+    fn new(bound: Bound<&[u8]>) -> Option<(Self, &[u8])> {
+        let (key, included) = match bound {
+            Bound::Unbounded => return None,
+            Bound::Excluded(key) => (key, 0),
+            Bound::Included(key) => (key, INCLUDED),
+        };
+        Some((Self { key: words(key)?, tag: key.len() as u64 | included }, key))
     }
 
     #[inline]
@@ -121,6 +139,40 @@ impl Words {
             (product >> 64) as u64 ^ product as u64
         })
     }
+}
+
+/// A floor in words.
+struct FloorWords {
+    suffix: [u64; FLOOR_WORDS],
+    packed: u64,
+    /// Lengths: bits of the last word of a line.
+    tag: u64,
+}
+
+impl FloorWords {
+    /// `None` if it is too long.
+    fn new(bound: &[u8], floor: &[u8], packed: u64) -> Option<Self> {
+        let shared = bound.iter().zip(floor).take_while(|(a, b)| a == b).count();
+        let suffix = &floor[shared..];
+        let tag = ((shared as u64) << SHARED_SHIFT) | ((suffix.len() as u64) << SUFFIX_SHIFT);
+        Some(Self { suffix: words(suffix)?, packed, tag })
+    }
+}
+
+/// A floor as a line has it.
+struct Found {
+    shared: usize,
+    suffix: [[u8; size_of::<u64>()]; FLOOR_WORDS],
+    suffix_len: usize,
+    packed: u64,
+}
+
+/// Bytes as words, zeros behind them; `None` if they are too many.
+#[inline]
+fn words<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
+    let mut words = [[0; size_of::<u64>()]; N];
+    words.as_flattened_mut().get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(words.map(u64::from_le_bytes))
 }
 
 /// Pairs of lines; a bound has its place in one of a pair.
@@ -134,17 +186,17 @@ impl Lines {
     }
 
     #[inline]
-    fn pair(&self, bound: &Words) -> Option<&[Line; 2]> {
+    fn pair(&self, bound: &BoundWords) -> Option<&[Line; 2]> {
         let (pairs, _) = self.0.as_chunks();
         pairs.get((bound.hash() >> 16) as usize & (pairs.len() - 1))
     }
 
     #[inline]
-    fn get(&self, bound: &Words) -> Option<KeyBuf> {
+    fn get(&self, bound: &BoundWords) -> Option<Found> {
         self.pair(bound)?.iter().find_map(|line| line.get(bound))
     }
 
-    fn note(&self, bound: &Words, floor: &Words) {
+    fn note(&self, bound: &BoundWords, floor: &FloorWords) {
         let Some(pair) = self.pair(bound) else { return };
         if pair.iter().any(|line| line.get(bound).is_some()) {
             return;
@@ -156,11 +208,14 @@ impl Lines {
     }
 }
 
+/// Words of a line but the version.
+const LINE_WORDS: usize = BOUND_WORDS + FLOOR_WORDS + 2;
+
 #[derive(Debug)]
 #[repr(align(64))]
 struct Line {
     version: AtomicU64,
-    words: [AtomicU64; 2 * KEY_WORDS + 1],
+    words: [AtomicU64; LINE_WORDS],
 }
 
 impl Default for Line {
@@ -176,28 +231,31 @@ impl Line {
 
     /// The floor, if the line is about this bound.
     #[inline]
-    fn get(&self, bound: &Words) -> Option<KeyBuf> {
+    fn get(&self, bound: &BoundWords) -> Option<Found> {
         let before = self.version.load(Ordering::Acquire);
         if before == 0 || !before.is_multiple_of(2) {
             return None;
         }
-        let [b0, b1, b2, f0, f1, f2, tags] =
+        let [b0, b1, b2, f0, f1, packed, tags] =
             std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
         // Pairs with the writer's fence: whoever saw a word of a later write sees that write's version here.
         fence(Ordering::Acquire);
         if self.version.load(Ordering::Relaxed) != before {
             return None;
         }
-        let floor_len = (tags >> FLOOR_SHIFT) as u8;
-        let tag = tags & !(u64::from(u8::MAX) << FLOOR_SHIFT);
-        if (Words { key: [b0, b1, b2], tag }) != *bound {
+        if (BoundWords { key: [b0, b1, b2], tag: tags & TAG_MASK }) != *bound {
             return None;
         }
-        let floor = [f0, f1, f2].map(u64::to_le_bytes);
-        floor.as_flattened().get(..usize::from(floor_len)).map(KeyBuf::from)
+        let len = |shift: u32| usize::from((tags >> shift) as u8);
+        Some(Found {
+            shared: len(SHARED_SHIFT),
+            suffix: [f0, f1].map(u64::to_le_bytes),
+            suffix_len: len(SUFFIX_SHIFT),
+            packed,
+        })
     }
 
-    fn put(&self, bound: &Words, floor: &Words) {
+    fn put(&self, bound: &BoundWords, floor: &FloorWords) {
         let before = self.version.load(Ordering::Relaxed);
         let is_mine = before.is_multiple_of(2)
             && self
@@ -209,9 +267,9 @@ impl Line {
         }
         fence(Ordering::Release);
         let [b0, b1, b2] = bound.key;
-        let [f0, f1, f2] = floor.key;
-        let tags = bound.tag | (floor.tag << FLOOR_SHIFT);
-        for (word, value) in self.words.iter().zip([b0, b1, b2, f0, f1, f2, tags]) {
+        let [f0, f1] = floor.suffix;
+        let values = [b0, b1, b2, f0, f1, floor.packed, bound.tag | floor.tag];
+        for (word, value) in self.words.iter().zip(values) {
             word.store(value, Ordering::Relaxed);
         }
         self.version.store(before + 2, Ordering::Release);
@@ -221,9 +279,18 @@ impl Line {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::key::pack;
 
     fn key(n: u64) -> [u8; 16] {
         ((u128::from(n) << 64) | 7).to_be_bytes()
+    }
+
+    fn known(floors: &KnownFloors, bound: Bound<&[u8]>) -> Option<Vec<u8>> {
+        floors.get(bound).map(|floor| floor.user_key.to_vec())
+    }
+
+    fn packed(n: u64) -> u64 {
+        pack(SeqNo::new(n).unwrap(), ValueType::Value)
     }
 
     #[test]
@@ -231,40 +298,44 @@ mod tests {
         let (floors, cache) = (KnownFloors::default(), Cache::new(64 << 20));
         assert!(floors.get(Bound::Excluded(&key(1))).is_none());
         for n in 0..50 {
-            floors.note(Bound::Excluded(&key(n)), &n.to_be_bytes(), 1_000_000, &cache);
+            let (bound, floor) = (key(n), n.to_be_bytes());
+            floors.note(Bound::Excluded(&bound), (&floor, packed(n)), 1_000_000, &cache);
         }
-        floors.note(Bound::Included(b""), b"", 0, &cache);
-        let known = (0..50).filter(|&n| {
-            let floor = floors.get(Bound::Excluded(&key(n)));
-            assert!(floor.as_ref().is_none_or(|floor| **floor == n.to_be_bytes()));
-            floor.is_some()
-        });
-        assert_eq!(known.count(), 50, "there are lines enough");
+        floors.note(Bound::Included(b""), (b"", packed(0)), 0, &cache);
+        for n in 0..50 {
+            let floor = floors.get(Bound::Excluded(&key(n))).expect("there are lines enough");
+            assert_eq!((&*floor.user_key, floor.seqno.get()), (&n.to_be_bytes()[..], n));
+            assert_eq!(floor.value_type, ValueType::Value);
+        }
         assert!(floors.get(Bound::Included(&key(1))).is_none(), "another bound");
         assert!(floors.get(Bound::Excluded(&key(1)[..15])).is_none(), "a shorter key");
         assert!(floors.get(Bound::Excluded(b"")).is_none());
         assert!(floors.get(Bound::Unbounded).is_none());
-        assert_eq!(floors.get(Bound::Included(b"")).as_deref(), Some(&b""[..]));
+        assert_eq!(known(&floors, Bound::Included(b"")), Some(Vec::new()));
     }
 
     #[test]
     fn keys_that_are_too_long_are_not_remembered_and_those_that_just_fit_are() {
         let (floors, cache) = (KnownFloors::default(), Cache::new(1 << 20));
         let (fits, long) = (&[7; 24][..], &[7; 25][..]);
-        floors.note(Bound::Excluded(long), b"a", 0, &cache);
-        floors.note(Bound::Excluded(b"x"), long, 0, &cache);
+        floors.note(Bound::Excluded(long), (b"a", packed(0)), 0, &cache);
+        floors.note(Bound::Excluded(b"x"), (&[6; 17], packed(0)), 0, &cache);
         assert!(floors.get(Bound::Excluded(long)).is_none());
         assert!(floors.get(Bound::Excluded(b"x")).is_none());
-        floors.note(Bound::Included(fits), fits, 0, &cache);
-        assert_eq!(floors.get(Bound::Included(fits)).as_deref(), Some(fits));
+        // In common, and behind it.
+        for floor in [&[6; 16][..], fits, &fits[..5], &[fits, &[1; 16]].concat()] {
+            let floors = KnownFloors::default();
+            floors.note(Bound::Included(fits), (floor, packed(0)), 0, &cache);
+            assert_eq!(known(&floors, Bound::Included(fits)).as_deref(), Some(floor));
+        }
     }
 
     #[test]
     fn more_bounds_than_lines_push_each_other_out() {
         let (floors, cache) = (KnownFloors::default(), Cache::new(1 << 20));
         for n in 0..10_000 {
-            floors.note(Bound::Excluded(&key(n)), &n.to_be_bytes(), 0, &cache);
-            let floor = floors.get(Bound::Excluded(&key(n)));
+            floors.note(Bound::Excluded(&key(n)), (&n.to_be_bytes(), packed(0)), 0, &cache);
+            let floor = known(&floors, Bound::Excluded(&key(n)));
             assert_eq!(floor.as_deref(), Some(&n.to_be_bytes()[..]), "the newest is there");
         }
         let known = (0..10_000).filter(|&n| floors.get(Bound::Excluded(&key(n))).is_some());
@@ -276,12 +347,10 @@ mod tests {
         let cache = Cache::new(4 << 20);
         let tables: Vec<_> = (0..100).map(|_| KnownFloors::default()).collect();
         for table in &tables {
-            table.note(Bound::Excluded(b"x"), b"a", 1 << 40, &cache);
+            table.note(Bound::Excluded(b"x"), (b"a", packed(0)), 1 << 40, &cache);
         }
-        let known = |tables: &[KnownFloors]| {
-            tables.iter().filter(|table| table.get(Bound::Excluded(b"x")).is_some()).count()
-        };
-        let (known, bytes) = (known(&tables), cache.reserved_bytes(Role::KnownFloors));
+        let known = tables.iter().filter(|table| table.get(Bound::Excluded(b"x")).is_some());
+        let (known, bytes) = (known.count(), cache.reserved_bytes(Role::KnownFloors));
         assert!((5..30).contains(&known), "{known} tables have some of 128 KiB");
         assert!((64 << 10..=128 << 10).contains(&bytes), "{bytes} bytes");
         drop(tables);
@@ -301,17 +370,21 @@ mod loom_models {
     fn a_reader_never_sees_the_words_of_two_writes() {
         loom::model(|| {
             let line = Arc::new(Line::default());
-            let words = |n: u8| (Words::of_key(&[n; 20]).unwrap(), Words::of_key(&[n; 9]).unwrap());
-            let writers = [1, 2].map(|n| {
+            let bound = |n: u8| BoundWords { key: [u64::from(n); BOUND_WORDS], tag: 8 };
+            let writers = [1, 2].map(|n: u8| {
                 let line = Arc::clone(&line);
                 thread::spawn(move || {
-                    let (bound, floor) = words(n);
-                    line.put(&bound, &floor);
+                    let (suffix, packed) = ([u64::from(n); FLOOR_WORDS], u64::from(n));
+                    line.put(&bound(n), &FloorWords { suffix, packed, tag: 0 });
                 })
             });
             for n in [1, 2] {
-                if let Some(floor) = line.get(&words(n).0) {
-                    assert_eq!(&*floor, &[n; 9][..]);
+                if let Some(found) = line.get(&bound(n)) {
+                    let word = u64::from(n);
+                    assert_eq!(
+                        (found.suffix.map(u64::from_le_bytes), found.packed),
+                        ([word; 2], word)
+                    );
                 }
             }
             for writer in writers {

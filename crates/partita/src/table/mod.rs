@@ -27,7 +27,7 @@ mod hand_over;
 mod handle;
 mod index;
 mod iter;
-mod known_floors;
+pub(crate) mod known_floors;
 mod lazy;
 mod lookup;
 pub mod metaindex;
