@@ -49,6 +49,7 @@ use std::path::{Path, PathBuf};
 use partita::io::FileSystem;
 
 pub use finding::{Finding, Severity};
+use report::{CacheOf, TableMetadata};
 pub use report::{Examined, Report};
 pub use request::Request;
 pub use settings::CacheSource;
@@ -105,19 +106,22 @@ pub fn examine_with_progress(
                 database.logs = read::read_all_logs(fs, &database);
             }
             let verified = request.verify.then(|| read::verify(fs, &database, on_work));
+            let settings = Settings::of(&database, request, asked.as_ref());
             let case = Case {
                 database: &database,
-                settings: &Settings::of(&database, request, asked.as_ref()),
+                settings: &settings,
                 request,
                 asked: asked.as_ref(),
                 verified: verified.as_ref(),
             };
             report.databases.push(Examined {
                 findings: exam::examine(&case),
-                dir,
+                dir: database.dir.clone(),
                 rocksdb_version: database.written_by().map(str::to_owned),
                 is_being_written: database.changes_seen > 0,
                 shape: shape::shape(&database),
+                caches: CacheOf::all(&settings),
+                largest_metadata: TableMetadata::largest(&database),
                 compatibility: compatibility::compatibility(&database),
                 verified,
             });

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::cache::CacheModel;
 use crate::compatibility::Compatibility;
 use crate::finding::{Finding, Severity};
-use crate::model::{Problem, Verified};
+use crate::model::{Database, Problem, Verified};
+use crate::settings::{CacheSource, Settings, SharedCache};
 use crate::shape::Shape;
 
 /// What a visit of directories came to.
@@ -38,6 +40,10 @@ pub struct Examined {
     pub is_being_written: bool,
     /// Its shape.
     pub shape: Shape,
+    /// The caches that its families have, as far as files tell.
+    pub caches: Vec<CacheOf>,
+    /// The tables with the largest blocks of index and filter, the largest first.
+    pub largest_metadata: Vec<TableMetadata>,
     /// Who can read its tables.
     pub compatibility: Compatibility,
     /// What was verified, if that was asked for.
@@ -51,6 +57,85 @@ impl Examined {
     /// The findings of that code.
     pub fn findings_of(&self, code: &str) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.code == code)
+    }
+}
+
+/// A cache and who shares it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CacheOf {
+    /// The families.
+    pub families: Vec<String>,
+    /// The cache.
+    #[serde(flatten)]
+    pub cache: CacheModel,
+    /// How many shards it has.
+    pub shards: u64,
+    /// What each of them holds.
+    pub shard_bytes: u64,
+    /// Who says so.
+    pub source: CacheSource,
+    /// Whether index and filter blocks go through it; partitions do in any case.
+    pub caches_metadata: bool,
+}
+
+impl CacheOf {
+    pub(crate) fn all(settings: &Settings) -> Vec<Self> {
+        let of = |shared: &SharedCache<'_>| {
+            let cache = *shared.model();
+            Self {
+                families: shared.families.iter().map(|family| family.name.clone()).collect(),
+                cache,
+                shards: cache.shards(),
+                shard_bytes: cache.shard_bytes(),
+                source: shared.source(),
+                caches_metadata: shared
+                    .families
+                    .iter()
+                    .any(|one| one.caches_metadata == Some(true)),
+            }
+        };
+        settings.caches().iter().map(of).collect()
+    }
+}
+
+/// The blocks of index and filter of a table.
+#[derive(Clone, Debug, Serialize)]
+pub struct TableMetadata {
+    /// The file's name.
+    pub file: String,
+    /// Its family.
+    pub family: String,
+    /// Its level.
+    pub level: u32,
+    /// The largest block of its filter: all of it, or a partition.
+    pub filter_block_bytes: u64,
+    /// The largest block of its index.
+    pub index_block_bytes: u64,
+    /// All of both.
+    pub bytes: u64,
+}
+
+/// Tables that are listed.
+const LARGEST_MAX: usize = 40;
+
+impl TableMetadata {
+    pub(crate) fn largest(database: &Database) -> Vec<Self> {
+        let mut all: Vec<Self> = database
+            .layouts()
+            .map(|(table, layout)| Self {
+                file: table.name(),
+                family: database.family(table.family).map_or(String::new(), |one| one.name.clone()),
+                level: table.level,
+                filter_block_bytes: layout.filter.pieces.largest_bytes,
+                index_block_bytes: layout.index.pieces.largest_bytes,
+                bytes: layout.metadata_bytes(),
+            })
+            .collect();
+        all.sort_by_key(|table| {
+            std::cmp::Reverse(table.filter_block_bytes.max(table.index_block_bytes))
+        });
+        all.truncate(LARGEST_MAX);
+        all
     }
 }
 

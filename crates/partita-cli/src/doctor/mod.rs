@@ -1,5 +1,6 @@
 //! `partita doctor`: what cache and filters do to whoever reads a database, and what to do about it.
 
+mod html;
 mod shape;
 mod text;
 
@@ -10,7 +11,7 @@ use clap::{Args, ValueEnum};
 use partita::io::DiskFileSystem;
 use partita_doctor::cache::{CacheKind, SHARD_BITS_MAX};
 use partita_doctor::units::parse_size;
-use partita_doctor::{Report, Request, Severity, examine_with_progress};
+use partita_doctor::{Examined, Report, Request, Severity, examine_with_progress};
 
 use crate::outcome::Outcome;
 use crate::output;
@@ -27,6 +28,7 @@ Examples:
   partita doctor /var/lib/db
   partita doctor --cache 256m --cache-kind lru /bookie/current
   partita doctor --options conf/bk_server.conf --memory 4g --growth 4x /bookie/current
+  partita doctor --html report.html /var/lib/db
   partita doctor --json /var/lib/db | jq '.databases[].findings[] | select(.severity == \"error\")'
 
 --json prints one object.
@@ -68,6 +70,9 @@ pub(crate) struct Doctor {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Write the report as a page for a browser, too; a file that exists is replaced.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -107,7 +112,14 @@ impl Doctor {
             text::write(&mut out, &report)?;
         }
         out.flush()?;
-        Ok(self.outcome(&report))
+        let mut outcome = self.outcome(&report);
+        if let Some(path) = &self.html
+            && let Err(error) = html::page(&report).write_to(path)
+        {
+            output::complain(format_args!("{}: {error}", path.display()));
+            outcome.merge(Outcome::Unseen);
+        }
+        Ok(outcome)
     }
 
     fn request(&self) -> Request {
@@ -145,4 +157,9 @@ fn parse_times(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches(['x', 'X']);
     let times = number.parse::<f64>().ok().filter(|times| (1.0..=1e6).contains(times));
     times.ok_or_else(|| format!("{text:?} is no growth: expected 2x, 4x"))
+}
+
+/// A bookie keeps its databases under these names.
+fn is_bookie(database: &Examined) -> bool {
+    database.dir.file_name().is_some_and(|name| name == "locations" || name == "ledgers")
 }

@@ -11,7 +11,7 @@ use crate::units::{count, counted, share, size};
 
 /// Families that are told one by one: those with the most bytes.
 const FAMILIES_MAX: usize = 8;
-/// Makes of tables that are told of a family.
+/// Makes of tables that are told.
 const MAKES_MAX: usize = 4;
 
 /// Prints it.
@@ -102,18 +102,39 @@ fn leave_out_empty_columns(rows: &mut [Vec<String>]) {
 }
 
 fn write_makes(out: &mut impl Write, families: &[&FamilyShape]) -> io::Result<()> {
-    let named = families.len() > 1;
-    for family in families.iter().take(FAMILIES_MAX) {
-        for make in family.makes.iter().take(MAKES_MAX) {
-            let name = if named { format!("{}: ", family.name) } else { String::new() };
-            writeln!(out, "  {name}{}", make_in_words(make))?;
-        }
-        let more = family.makes.len().saturating_sub(MAKES_MAX) as u64;
-        if more > 0 {
-            writeln!(out, "  … and {}", counted(more, "more make"))?;
-        }
+    let makes = makes(families);
+    for (make, names) in makes.iter().take(MAKES_MAX) {
+        let whose = match names.as_slice() {
+            _ if families.len() < 2 => String::new(),
+            [one] => format!(" (family {one})"),
+            names => format!(" ({})", counted(names.len() as u64, "family")),
+        };
+        writeln!(out, "  {}{whose}", make_in_words(make))?;
+    }
+    let more = makes.len().saturating_sub(MAKES_MAX) as u64;
+    if more > 0 {
+        writeln!(out, "  … and {}", counted(more, "more make"))?;
     }
     Ok(())
+}
+
+/// The makes of all families, that with the most bytes first, with the families that have it.
+fn makes<'f>(families: &[&'f FamilyShape]) -> Vec<(Make, Vec<&'f str>)> {
+    let mut makes = Vec::<(Make, Vec<&str>)>::new();
+    for family in families {
+        for make in &family.makes {
+            match makes.iter_mut().find(|(known, _)| known.make == make.make) {
+                Some((known, names)) => {
+                    known.files += make.files;
+                    known.bytes += make.bytes;
+                    names.push(&family.name);
+                }
+                None => makes.push((make.clone(), vec![&family.name])),
+            }
+        }
+    }
+    makes.sort_by_key(|(make, _)| std::cmp::Reverse(make.bytes));
+    makes
 }
 
 fn make_in_words(make: &Make) -> String {

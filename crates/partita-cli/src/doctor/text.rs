@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use partita_doctor::finding::{Evidence, Finding, Remedy, Setting};
 use partita_doctor::{Examined, Report, Severity};
 
-use super::shape;
+use super::{is_bookie, shape};
 use crate::columns::{self, Side};
 use crate::units::{count, counted, size};
 
@@ -179,11 +179,6 @@ fn write_remedy(
         wrapped(out, "      ", &format!("Partita: {partita}"))?;
     }
     Ok(())
-}
-
-/// A bookie keeps its databases under these names.
-fn is_bookie(database: &Examined) -> bool {
-    database.dir.file_name().is_some_and(|name| name == "locations" || name == "ledgers")
 }
 
 /// The settings, language by language.

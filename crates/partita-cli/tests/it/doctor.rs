@@ -92,3 +92,34 @@ fn the_exit_code_is_what_was_asked_for() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("no database here"), "{}", run.stderr);
 }
+
+#[test]
+fn the_page_has_what_the_text_has_and_stands_alone() {
+    let golden = sick();
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("report.html");
+    let html_to = ["--html", page.to_str().unwrap()];
+    let run = doctor(&golden, &[&SMALL_CACHE[..], &html_to].concat());
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let page = fs::read_to_string(page).unwrap();
+    for text in [
+        "Index or filter blocks of 3 of 4 tables are larger than a shard of the cache",
+        "000009.sst",
+        "index_type=kTwoLevelIndexSearch",
+        "The largest blocks against a shard of the cache",
+        "Memory for index and filters",
+        "32 shards of 8.0 KiB",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    for away in ["<script", "<link", "href=\"http", "src=", "url("] {
+        assert!(!page.contains(away), "{away}");
+    }
+    // It is no bookie's.
+    assert!(!page.contains("entry_location_rocksdb.conf"));
+
+    let nowhere = ["--html", "/no/such/dir/report.html"];
+    let run = doctor(&golden, &[&SMALL_CACHE[..4], &["--shard-bits", "0"], &nowhere].concat());
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("/no/such/dir/report.html"), "{}", run.stderr);
+}
