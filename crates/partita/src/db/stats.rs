@@ -186,6 +186,10 @@ pub struct LevelCounters {
     pub compactions: u64,
     /// Compactions that moved tables as they are.
     pub moves: u64,
+    /// Tables that were ingested.
+    pub ingested: u64,
+    /// Their bytes, whether they were copied or linked.
+    pub bytes_ingested: u64,
     /// Bytes read from levels above.
     pub bytes_read_above: u64,
     /// Bytes read from the level itself.
@@ -215,6 +219,8 @@ impl AddAssign for LevelCounters {
         self.flushes += other.flushes;
         self.compactions += other.compactions;
         self.moves += other.moves;
+        self.ingested += other.ingested;
+        self.bytes_ingested += other.bytes_ingested;
         self.bytes_read_above += other.bytes_read_above;
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;

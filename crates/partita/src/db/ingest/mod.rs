@@ -29,6 +29,7 @@ use external::External;
 use place::{Numbers, Tree, place_all};
 
 use super::incoming::FileTransfer;
+use super::stats::LevelCounters;
 use super::under_way::NonePicked;
 use super::{BackgroundWork, ColumnFamily, Db, DbInner};
 use crate::error::{Error, Result};
@@ -99,6 +100,8 @@ impl Db {
     ///   there when the database is opened again.
     /// * Cost: reads and writes each file once (see [`IngestOptions`]); writers wait for a sync of the log, a record in the
     ///   manifest, and a flush where a memtable has keys of a file's range.
+    /// * Files come in front of what is there. RocksDB's `ingest_behind` needs databases that keep their last level free
+    ///   (`allow_ingest_behind`), which [`DbBuilder::open`](super::DbBuilder::open) refuses.
     /// * Source: contract of RocksDB `IngestExternalFile`.
     ///
     /// ```
@@ -163,7 +166,18 @@ impl Db {
             .iter()
             .flat_map(|family| &family.files)
             .for_each(|file| file.incoming.finish(options.transfer));
-        for FamilyFiles { family, .. } in &families {
+        let mut left = &ingested[..];
+        for FamilyFiles { family, files } in &families {
+            let (own, rest) = left.split_at(files.len());
+            left = rest;
+            for IngestedFile { level, file_bytes, .. } in own {
+                let counted = LevelCounters {
+                    ingested: 1,
+                    bytes_ingested: *file_bytes,
+                    ..LevelCounters::default()
+                };
+                family.0.counters.add_to_level(*level, &counted);
+            }
             db.pressure_changed(&family.0);
         }
         db.remove_obsolete_files();

@@ -256,6 +256,12 @@ fn files_for_several_families_come_together() {
     let before = db.snapshot();
     let files = db.ingest_several(&both, &DEFAULT).unwrap();
     assert_eq!(levels(&files), [6, 0]);
+    let counted = |family: &ColumnFamily, level: usize| {
+        let counters = db.family_stats(family).levels[level].counters;
+        (counters.ingested, counters.bytes_ingested)
+    };
+    assert_eq!(counted(&db.default_family(), 6), (1, files[0].file_bytes));
+    assert_eq!(counted(&more, 0), (1, files[1].file_bytes));
     assert_eq!(db.get(b"k").unwrap().unwrap(), b"1");
     assert_eq!(db.get_cf(&more, b"k").unwrap().unwrap(), b"2");
     let reads = ReadOptions { snapshot: Some(before), ..ReadOptions::default() };
