@@ -16,3 +16,4 @@ pub mod lookups;
 pub mod memory;
 pub mod objects;
 mod partita_figures;
+pub mod setup;

@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::engine::Tables;
 use super::report::Report;
 use super::store::{Load, Store, read_through, tables_in};
 use super::task::{AskedFor, Cell, CellId, Outcome, Runner, Task};
 use crate::lookups::{Effort, Keyspace, Mix};
+use crate::setup::Setup;
 
 /// What to run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// What is read.
     pub source: Source,
@@ -26,7 +27,7 @@ pub struct Settings {
 }
 
 /// What is read.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// Stores that are loaded first.
@@ -47,7 +48,7 @@ pub enum Source {
 }
 
 /// A store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Files {
     /// Its name.
     pub name: String,
@@ -58,7 +59,7 @@ pub struct Files {
 }
 
 /// Who reads what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contender {
     /// Its name in the report.
     pub name: String,
@@ -70,8 +71,10 @@ pub struct Contender {
 
 /// Makes the stores that are not there, and measures everything.
 ///
+/// * `setup`: for the head of the report.
 /// * `progress`: told what is about to be done.
 pub fn run(
+    setup: Setup,
     settings: &Settings,
     runner: &dyn Runner,
     progress: &mut dyn FnMut(&str),
@@ -88,7 +91,7 @@ pub fn run(
             }
             let asked = AskedFor::Keyspace(*keyspace);
             let cells = measure_all(settings, &dir, &asked, runner, progress)?;
-            Ok(Report { settings: settings.clone(), stores, directory: None, cells })
+            Ok(Report { setup, settings: settings.clone(), stores, directory: None, cells })
         }
         Source::Directory(dir) => {
             let (tables, bytes) = tables_in(dir)?;
@@ -103,7 +106,8 @@ pub fn run(
             let asked = AskedFor::Sample(sample);
             let cells = measure_all(settings, &|_| Ok(dir.clone()), &asked, runner, progress)?;
             let directory = Some(super::report::Directory { tables, bytes, ledgers });
-            Ok(Report { settings: settings.clone(), stores: Vec::new(), directory, cells })
+            let (settings, stores) = (settings.clone(), Vec::new());
+            Ok(Report { setup, settings, stores, directory, cells })
         }
     }
 }

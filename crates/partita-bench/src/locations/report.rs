@@ -2,17 +2,20 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::PARTITA;
 use super::plan::{Contender, Settings, Source};
 use super::store::Store;
 use super::task::Cell;
 use crate::lookups::{Measured, Mix, PerRole};
+use crate::setup::Setup;
 
 /// What a run measured.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
+    /// What it was run with.
+    pub setup: Setup,
     /// What was run.
     pub settings: Settings,
     /// What was loaded, by name.
@@ -24,7 +27,7 @@ pub struct Report {
 }
 
 /// A directory that was there.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Directory {
     /// Tables.
     pub tables: u64,
@@ -52,6 +55,11 @@ impl Report {
     /// The report as data.
     pub fn to_json(&self) -> Result<String, String> {
         serde_json::to_string_pretty(self).map_err(|error| error.to_string())
+    }
+
+    /// A report that was kept as data.
+    pub fn from_json(json: &str) -> Result<Self, String> {
+        serde_json::from_str(json).map_err(|error| format!("no report of this benchmark: {error}"))
     }
 
     /// Those that Partita is compared with.
@@ -86,6 +94,7 @@ pub(super) fn title(mix: Mix) -> &'static str {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.setup)?;
         self.source(f)?;
         for &mix in &self.settings.mixes {
             writeln!(f, "\n{}, {} threads", title(mix), self.settings.effort.threads)?;
@@ -196,4 +205,17 @@ impl Report {
 /// Data, index and filter.
 fn joined<T>(values: PerRole<T>, show: impl Fn(T) -> String) -> String {
     [values.data, values.index, values.filter].map(show).join(" ")
+}
+
+/// Names as people list them.
+#[cfg(feature = "page")]
+pub(super) fn joined_names(names: &[impl AsRef<str>]) -> String {
+    match names {
+        [] => "nobody".to_owned(),
+        [only] => only.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
 }

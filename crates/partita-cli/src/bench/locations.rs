@@ -1,11 +1,14 @@
 //! `partita bench locations`: the index of a bookie's entry locations.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
 
 use clap::Args;
 use partita_bench::locations::{
-    Arguments, InChildren, LEGEND, PARTITA, PartitaAlone, Report, Runner, perform_json, run,
+    Arguments, InChildren, LEGEND, PARTITA, PageFile, PartitaAlone, Report, Runner, perform_json,
+    run,
 };
+use partita_bench::setup::Setup;
 
 use crate::outcome::Outcome;
 use crate::output;
@@ -22,6 +25,9 @@ pub(crate) struct Locations {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Write a page with charts, too: one HTML file that needs nothing else.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
     /// Explain the columns of the report, without running.
     #[arg(long)]
     legend: bool,
@@ -40,15 +46,10 @@ impl Locations {
             perform_json(task, &PartitaAlone)
         } else {
             let runner = InChildren { arguments: &["bench", "locations", "--task"] };
-            self.report(&runner).and_then(|report| {
-                if self.json { report.to_json() } else { Ok(report.to_string()) }
-            })
+            self.report(&runner)
         };
         match printed {
             Ok(text) => {
-                if cfg!(debug_assertions) && !self.json && self.task.is_none() {
-                    writeln!(out, "WARNING: built without optimisation, figures mean nothing")?;
-                }
                 writeln!(out, "{}", text.trim_end())?;
                 out.flush()?;
                 Ok(Outcome::Clean)
@@ -60,9 +61,20 @@ impl Locations {
         }
     }
 
-    fn report(&self, runner: &dyn Runner) -> Result<Report, String> {
+    /// Runs, writes the page if there is to be one, and returns what to print.
+    fn report(&self, runner: &dyn Runner) -> Result<String, String> {
+        let page = self.report.as_deref().map(PageFile::reserve).transpose()?;
+        let report = self.measure(runner)?;
+        if let Some(page) = page {
+            page.write(&report)?;
+        }
+        if self.json { report.to_json() } else { Ok(report.to_string()) }
+    }
+
+    fn measure(&self, runner: &dyn Runner) -> Result<Report, String> {
         let shows_progress = io::stderr().is_terminal();
-        run(&self.arguments.settings(PARTITA)?, runner, &mut |what| {
+        let setup = Setup::of_this_process([]);
+        run(setup, &self.arguments.settings(PARTITA)?, runner, &mut |what| {
             if shows_progress {
                 eprintln!("{what}");
             }
@@ -73,7 +85,7 @@ impl Locations {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use partita_bench::locations::InThisProcess;
+    use partita_bench::locations::{self, InThisProcess};
     use partita_bench::lookups::Mix;
 
     use super::*;
@@ -96,7 +108,7 @@ mod tests {
         let small = "--keys 20k --ledgers 10 --flush-entries 5k";
         let arguments = format!("{effort} {small} --dir {dir}");
         let runner = InThisProcess(&PartitaAlone);
-        let report = bench(&arguments).report(&runner).unwrap();
+        let report = bench(&arguments).measure(&runner).unwrap();
         assert_eq!(report.cells.len(), 4, "two layouts, two budgets");
         for mix in [Mix::Present, Mix::Absent, Mix::Last] {
             assert!(report.cells.iter().all(|cell| cell.of(mix).unwrap().gets_per_second > 0.0));
@@ -111,11 +123,36 @@ mod tests {
         assert_eq!(report.stores.len(), 2);
         let before = std::fs::read_dir(&loaded.dir).unwrap().count();
         let arguments = format!("{effort} --db {}", loaded.dir.display());
-        let report = bench(&arguments).report(&runner).unwrap();
+        let report = bench(&arguments).measure(&runner).unwrap();
         assert_eq!(report.directory.unwrap().ledgers, 10);
         assert_eq!(report.cells.len(), 2);
         assert!(report.cells.iter().all(|cell| cell.of(Mix::Last).is_some()));
         assert_eq!(std::fs::read_dir(&loaded.dir).unwrap().count(), before, "it is left alone");
+    }
+
+    #[test]
+    fn a_page_is_written_beside_what_is_printed_and_one_that_cannot_be_stops_the_run() {
+        struct Never;
+        impl Runner for Never {
+            fn run(&self, _: &locations::Task) -> Result<locations::Outcome, String> {
+                Err("something was run".to_owned())
+            }
+        }
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("missing").display().to_string();
+        let small = "--keys 2k --ledgers 10 --budget 1MiB --layout full --threads 1";
+        let arguments = format!("{small} --seconds 0.02 --warmup 0.1 --dir {dir}");
+        let error = bench(&format!("{arguments} --report {dir}/page.html")).report(&Never);
+        let error = error.unwrap_err();
+        assert!(error.contains("page.html") && !error.contains("was run"), "{error}");
+
+        let page = home.path().join("page.html");
+        let arguments = format!("{arguments} --report {}", page.display());
+        let printed = bench(&arguments).report(&InThisProcess(&PartitaAlone)).unwrap();
+        let partita = format!("Partita {}", env!("CARGO_PKG_VERSION"));
+        assert!(printed.contains(&partita), "{printed}");
+        let html = std::fs::read_to_string(page).unwrap();
+        assert!(html.contains(&partita) && html.contains("no cliff"), "{html}");
     }
 
     #[test]

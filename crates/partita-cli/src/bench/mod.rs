@@ -1,6 +1,7 @@
 //! `partita bench …`: what the engine does under load.
 
 mod locations;
+mod page;
 
 use std::io;
 
@@ -12,6 +13,7 @@ use crate::outcome::Outcome;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Locations(locations::Locations),
+    Page(page::Page),
 }
 
 impl Command {
@@ -19,6 +21,7 @@ impl Command {
     pub(crate) fn run(&self) -> io::Result<Outcome> {
         match self {
             Self::Locations(command) => command.run(),
+            Self::Page(command) => command.run(),
         }
     }
 }
