@@ -60,6 +60,8 @@ mod crash_tests;
 mod delete_files;
 #[cfg(test)]
 mod delete_files_tests;
+#[cfg(test)]
+mod direct_reads_tests;
 mod estimates;
 mod export;
 #[cfg(test)]

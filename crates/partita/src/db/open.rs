@@ -30,7 +30,8 @@ use super::writer::Writer;
 use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig, LostLogBytes};
 use crate::cache::Cache;
 use crate::compaction::Picker;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::Access;
 use crate::key::KeyOrder;
 use crate::merge::{CompactionFilter, MergeOperator, builtin};
 use crate::options::file::{Finding, OptionsFile};
@@ -53,7 +54,7 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
         },
     )?;
     let Settings { stored, options, findings: option_findings, .. } = settings;
-    let opening = Opening::new(builder, &options);
+    let opening = Opening::new(builder, &options)?;
     let families = opening.families(stored.as_ref(), &versions, Unknown::MissedOnUse)?;
     let wal_dir = wal_dir(builder, &options)?;
     refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
@@ -135,14 +136,19 @@ pub(super) enum Unknown {
 }
 
 impl<'o> Opening<'o> {
-    pub(super) fn new(builder: &'o DbBuilder, options: &DbOptions) -> Self {
+    /// * Errors: `NotSupported` if tables are to be read in a way that the file system does not have.
+    pub(super) fn new(builder: &'o DbBuilder, options: &DbOptions) -> Result<Self> {
+        let access = if options.use_direct_reads { Access::Direct } else { Access::Cached };
+        if access == Access::Direct {
+            refuse_indirect(builder)?;
+        }
         let cache = builder.cache.clone();
         let open_tables = OpenTables::new(usize::try_from(options.max_open_files).ok());
-        Self {
+        Ok(Self {
             builder,
             cache: cache.unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT)),
-            open_tables: Arc::new(open_tables),
-        }
+            open_tables: Arc::new(open_tables.with_access(access)),
+        })
     }
 
     /// All families of the manifest, none of which is changed by that.
@@ -163,6 +169,24 @@ impl<'o> Opening<'o> {
         }
         Ok(families)
     }
+}
+
+/// Reads a file that every database has as its tables are to be read: they are opened later, when it is too late to refuse.
+fn refuse_indirect(builder: &DbBuilder) -> Result<()> {
+    let path = FileName::Current.in_dir(&builder.dir);
+    let file = builder.fs.open_direct(&path);
+    let read = file.and_then(|file| {
+        let first = &mut [0; 1];
+        let wanted = first.len().min(usize::try_from(file.len()).unwrap_or(usize::MAX));
+        file.read_exact_at(0, &mut first[..wanted])
+    });
+    read.map_err(|error| match error.kind() {
+        ErrorKind::NotSupported => {
+            let message = format!("use_direct_reads: {}", error.message());
+            Error::not_supported(message).with_source(error).in_file(&builder.dir)
+        }
+        _ => error,
+    })
 }
 
 /// A family's configuration, with what the caller left open filled in.

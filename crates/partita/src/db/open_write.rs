@@ -51,7 +51,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     }
     let file_lock = builder.fs.lock(&FileName::Lock.in_dir(&builder.dir))?;
     let versions = versions(builder, &options, level_counts, exists)?;
-    let opening = Opening::new(builder, &options);
+    let opening = Opening::new(builder, &options)?;
     let families = opening.families(stored.as_ref(), &versions, Unknown::Refused)?;
     refuse_deeper_tables(builder, &families)?;
     let missing = missing_families(builder, &families)?;

@@ -33,6 +33,13 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Opens a file for reading at any offset.
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomAccessFile>>;
 
+    /// Opens a file for reading at any offset past the system's cache of files: each read has its bytes from the device.
+    ///
+    /// * Errors: `NotSupported` if there are no such reads here.
+    fn open_direct(&self, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
+        Err(Error::not_supported("direct reads: the file system has none").in_file(path))
+    }
+
     /// Opens a file for reading front to back.
     fn open_sequential(&self, path: &Path) -> Result<Box<dyn SequentialFile>>;
 
@@ -107,6 +114,26 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
             if count < STEP_BYTES {
                 return Ok(bytes);
             }
+        }
+    }
+}
+
+/// Whether reads go through the system's cache of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// They do: what was read lately, by anybody, is in memory twice.
+    #[default]
+    Cached,
+    /// They go past it, to the device.
+    Direct,
+}
+
+impl Access {
+    /// Opens a file for reads of this kind at any offset.
+    pub fn open(self, fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
+        match self {
+            Self::Cached => fs.open(path),
+            Self::Direct => fs.open_direct(path),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) use copy::{copy_front, link_or_copy};
 pub use disk::{DiskFile, DiskFileSystem, DiskReader, DiskWriter};
 pub use fault::{Call, CallKind, Fault, FaultFileSystem};
 pub use file::{RandomAccessFile, SequentialFile, WritableFile};
-pub use file_system::{FileLock, FileSystem};
+pub use file_system::{Access, FileLock, FileSystem};
 pub use memory::{MemoryFile, MemoryFileSystem, MemoryWriter, Unsynced};
 #[cfg(test)]
 pub(crate) use random::SplitMix64;

@@ -54,6 +54,9 @@ options! {
         paranoid_checks: bool = true, rocksdb "true", since "6.2", DAMAGE;
         /// Most tables that are kept open; -1: all. Their memory counts against the cache's budget either way.
         max_open_files: i32 = -1, rocksdb "-1", in -1 to i32::MAX, since "6.2", Effect::Honoured("table cache");
+        /// Whether tables are read past the system's cache of files, so that what is read is in memory once, and the cache's
+        /// budget is all of it. Linux has such reads, on most of its file systems; a database elsewhere is refused.
+        use_direct_reads: bool = false, rocksdb "false", since "6.2", Effect::Honoured("table reads");
         /// Threads for flushes and compactions together.
         max_background_jobs: i32 = 2, rocksdb "2", in 1 to i32::MAX, since "6.2", COMPACTION;
         /// Most threads for the parts of one compaction.
@@ -203,9 +206,8 @@ options! {
         two_write_queues: Kind::Switch, "false", since "6.2", WRITERS, "A queue for writes that skip the memtable.";
         unordered_write: Kind::Switch, "false", since "6.11", WRITERS, "Lets readers see a group in parts.";
         use_adaptive_mutex: Kind::Switch, "false", since "6.2", WRITERS, "Spins on the database's lock.";
-        use_direct_io_for_compaction_reads: Kind::Switch, "false", since "11.8", BUFFERED, "Compactions read past the system's cache.";
+        use_direct_io_for_compaction_reads: Kind::Switch, "false", since "11.8", no("compactions read as lookups do: `use_direct_reads`"), "Compactions read past the system's cache.";
         use_direct_io_for_flush_and_compaction: Kind::Switch, "false", since "6.2", BUFFERED, "Flushes and compactions write past the system's cache.";
-        use_direct_reads: Kind::Switch, "false", since "6.2", BUFFERED, "Reads go past the system's cache.";
         verify_manifest_content_on_close: Kind::Switch, "false", since "11.8", no("a manifest is checked when it is read"), "Reads the manifest again when closing.";
         verify_sst_unique_id_in_manifest: Kind::Switch, "true", since "7.4", no("a table's number and size are compared"), "Compares unique identifiers of tables.";
         wal_filter: Kind::Object, "nullptr", since "6.28", no("recovery applies every record"), "Chooses log records at recovery.";

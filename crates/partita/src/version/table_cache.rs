@@ -1,13 +1,13 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use super::{FileMeta, FileName, TableCounts, TableFile, unique_id};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::io::{FileSystem, RandomAccessFile};
+use crate::io::{Access, FileSystem, RandomAccessFile};
 use crate::key::SeqNo;
 use crate::table::{ReadContext, ReaderOptions, TableReader, verify_table};
 use crate::util::sync::lock;
@@ -28,13 +28,14 @@ pub struct TableCache {
     open_tables: Arc<OpenTables>,
 }
 
-/// How many tables are open, over all families of a database, and which is closed next.
+/// How tables are opened, how many are open, over all families of a database, and which is closed next.
 ///
 /// Tables stand in a ring. When there are too many, a hand goes round: a table that was used since the hand last met it
 /// is passed over once, the first that was not is closed. This comes close to the least recently used, and a use costs one
 /// load, and one store the first time after the hand came by.
 #[derive(Debug, Default)]
 pub struct OpenTables {
+    access: Access,
     limit: Option<usize>,
     ring: Mutex<VecDeque<Weak<TableFile>>>,
 }
@@ -76,7 +77,13 @@ impl Deref for OpenTable<'_> {
 impl OpenTables {
     /// * `limit`: the tables that stay open at most, one at least; `None` closes none.
     pub fn new(limit: Option<usize>) -> Self {
-        Self { limit: limit.map(|limit| limit.max(1)), ring: Mutex::default() }
+        Self { limit: limit.map(|limit| limit.max(1)), ..Self::default() }
+    }
+
+    /// The same with tables read in another way.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
     }
 
     /// Takes a table that was opened into the ring, and closes others.
@@ -274,10 +281,11 @@ impl TableCache {
             )));
         };
         let path = name.in_dir(dir);
-        match self.fs.open(&path) {
+        let open = |path: &Path| self.open_tables.access.open(&*self.fs, path);
+        match open(&path) {
             // LevelDB's name, which RocksDB takes as well.
             Err(error) if error.is_not_found() => {
-                self.fs.open(&path.with_extension("ldb")).map_err(|_| error)
+                open(&path.with_extension("ldb")).map_err(|_| error)
             }
             result => result,
         }

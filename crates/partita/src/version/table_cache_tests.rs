@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::testing::{adds, version};
 use super::*;
-use crate::io::{CallKind, FaultFileSystem, FileSystem, MemoryFileSystem};
+use crate::io::{Access, CallKind, FaultFileSystem, FileSystem, MemoryFileSystem};
 use crate::key::{InternalKey, KeyOrder, SeqNo, ValueType};
 use crate::options::TableOptions;
 use crate::table::{ReadContext, ReaderOptions, TableBuilder, TableContext};
@@ -44,14 +44,17 @@ fn tables(count: u64) -> Tables {
 impl Tables {
     fn cache(&self, limit: Option<usize>) -> (TableCache, Arc<OpenTables>) {
         let open_tables = Arc::new(OpenTables::new(limit));
-        let cache = TableCache::new(
+        (self.cache_with(&open_tables), open_tables)
+    }
+
+    fn cache_with(&self, open_tables: &Arc<OpenTables>) -> TableCache {
+        TableCache::new(
             Arc::new(self.fs.clone()),
             vec![PathBuf::from("/db")],
             ReaderOptions::default(),
             KeyOrder::Bytewise.name(),
-            Arc::clone(&open_tables),
-        );
-        (cache, open_tables)
+            Arc::clone(open_tables),
+        )
     }
 
     fn file(&self, number: u64) -> &Arc<TableFile> {
@@ -201,4 +204,14 @@ fn leveldbs_name_of_a_table_is_tried_second() {
     tables.disk.rename(Path::new("/db/000001.sst"), Path::new("/db/000001.ldb")).unwrap();
     let (cache, _) = tables.cache(None);
     get(&cache, tables.file(1)).unwrap();
+}
+
+#[test]
+fn tables_are_opened_for_direct_reads_where_that_is_wanted() {
+    let tables = tables(2);
+    let open_tables = OpenTables::new(None).with_access(Access::Direct);
+    let cache = tables.cache_with(&Arc::new(open_tables));
+    get(&cache, tables.file(1)).unwrap();
+    cache.verify(tables.file(2)).unwrap();
+    assert_eq!((tables.opens(), tables.fs.calls_of(CallKind::OpenDirect)), (0, 2));
 }

@@ -21,13 +21,13 @@ impl DiskFile {
     /// Opens the file for reading.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let (file, len) = open_regular(&path)?;
+        let (file, len) = open_regular(&path, OpenOptions::new().read(true))?;
         Ok(Self { file, len, path })
     }
 }
 
 /// Opens a regular file for reading; returns it with its length.
-fn open_regular(path: &Path) -> Result<(File, u64)> {
+pub(super) fn open_regular(path: &Path, options: &OpenOptions) -> Result<(File, u64)> {
     let at = |doing, source| Error::io(doing, source).in_file(path);
     let refuse_others = |metadata: &Metadata| match metadata.is_file() {
         true => Ok(()),
@@ -35,23 +35,29 @@ fn open_regular(path: &Path) -> Result<(File, u64)> {
     };
     // Looked at before it is opened, for opening a pipe waits for its writer; and after, for what was opened counts.
     refuse_others(&fs::metadata(path).map_err(|source| at("open", source))?)?;
-    let file = File::open(path).map_err(|source| at("open", source))?;
+    let file = options.open(path).map_err(|source| at("open", source))?;
     let metadata = file.metadata().map_err(|source| at("stat", source))?;
     refuse_others(&metadata)?;
     Ok((file, metadata.len()))
 }
 
+/// What went wrong with a read at an offset.
+pub(super) fn read_error(source: std::io::Error, offset: u64, len: usize) -> Error {
+    let error = match source.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            let end = offset.saturating_add(len as u64);
+            Error::corruption(format!("file ends before {end:#x}")).with_source(source)
+        }
+        _ => Error::io("read", source),
+    };
+    error.at(offset).with_len(len as u64)
+}
+
 impl RandomAccessFile for DiskFile {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(buf, offset).map_err(|source| {
-            let error = if source.kind() == std::io::ErrorKind::UnexpectedEof {
-                Error::corruption(format!("file ends before {:#x}", offset + buf.len() as u64))
-                    .with_source(source)
-            } else {
-                Error::io("read", source)
-            };
-            error.at(offset).with_len(buf.len() as u64).in_file(&self.path)
-        })
+        self.file
+            .read_exact_at(buf, offset)
+            .map_err(|source| read_error(source, offset, buf.len()).in_file(&self.path))
     }
 
     fn len(&self) -> u64 {
@@ -74,7 +80,7 @@ impl DiskReader {
     /// Opens the file for reading.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let (file, _) = open_regular(&path)?;
+        let (file, _) = open_regular(&path, OpenOptions::new().read(true))?;
         Ok(Self { file, path })
     }
 }

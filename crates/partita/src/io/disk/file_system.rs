@@ -3,6 +3,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::direct::DirectFile;
 use super::lock::DiskLock;
 use super::{DiskFile, DiskReader, DiskWriter};
 use crate::error::{Error, ErrorKind, Result};
@@ -15,6 +16,10 @@ pub struct DiskFileSystem;
 impl FileSystem for DiskFileSystem {
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
         Ok(Arc::new(DiskFile::open(path)?))
+    }
+
+    fn open_direct(&self, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
+        Ok(Arc::new(DirectFile::open(path)?))
     }
 
     fn open_sequential(&self, path: &Path) -> Result<Box<dyn SequentialFile>> {

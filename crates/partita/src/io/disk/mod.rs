@@ -1,6 +1,7 @@
 //! The machine's file system.
 #![expect(clippy::disallowed_methods, reason = "this is the seam that others use instead")]
 
+mod direct;
 mod file;
 mod file_system;
 mod lock;

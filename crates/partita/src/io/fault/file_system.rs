@@ -107,6 +107,11 @@ impl FileSystem for FaultFileSystem {
         Ok(Arc::new(FaultFile { plan: Arc::clone(&self.plan), file }))
     }
 
+    fn open_direct(&self, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
+        let file = self.plan.run(CallKind::OpenDirect, path, || self.inner.open_direct(path))?;
+        Ok(Arc::new(FaultFile { plan: Arc::clone(&self.plan), file }))
+    }
+
     fn open_sequential(&self, path: &Path) -> Result<Box<dyn SequentialFile>> {
         let open = || self.inner.open_sequential(path);
         let file = self.plan.run(CallKind::OpenSequential, path, open)?;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 #[expect(missing_docs, reason = "each is the method of its name")]
 pub enum CallKind {
     Open,
+    OpenDirect,
     OpenSequential,
     Create,
     CreateNew,
@@ -41,8 +42,9 @@ pub enum CallKind {
 
 impl CallKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Open,
+        Self::OpenDirect,
         Self::OpenSequential,
         Self::Create,
         Self::CreateNew,
@@ -72,6 +74,7 @@ impl CallKind {
         !matches!(
             self,
             Self::Open
+                | Self::OpenDirect
                 | Self::OpenSequential
                 | Self::Exists
                 | Self::FileLen

@@ -65,6 +65,11 @@ impl FileSystem for MemoryFileSystem {
         Ok(Arc::new(OpenFile { node, len, path: path.to_owned() }))
     }
 
+    /// There is no cache to pass by.
+    fn open_direct(&self, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
+        self.open(path)
+    }
+
     fn open_sequential(&self, path: &Path) -> Result<Box<dyn SequentialFile>> {
         let node = self.tree().file("open", path)?;
         Ok(Box::new(Reader { node, position: 0, path: path.to_owned() }))
