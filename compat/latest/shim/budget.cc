@@ -16,6 +16,7 @@
 #include "rocksdb/perf_context.h"
 #include "rocksdb/perf_level.h"
 #include "rocksdb/table.h"
+#include "rocksdb/version.h"
 #include "rocksdb/write_batch.h"
 
 using namespace ROCKSDB_NAMESPACE;
@@ -166,9 +167,10 @@ void budget_shim_files(void* database, void* context,
 }
 
 // Opens a filled database for reading, with an LRUCache (default shards: what a bookie has) or a HyperClockCache that
-// sizes itself. The directory belongs to the caller alone: opening writes to it, as a bookie's does.
-void* budget_shim_open(const char* path, bool partitioned, bool hyper_clock, uint64_t budget, char* error,
-                       size_t error_len) {
+// sizes itself. The directory belongs to the caller alone: opening writes to it, as a bookie's does. Reads are direct if
+// wanted, past the system's cache of files.
+void* budget_shim_open(const char* path, bool partitioned, bool hyper_clock, bool direct_reads, uint64_t budget,
+                       char* error, size_t error_len) {
   auto database = std::make_unique<Database>();
   database->cache = hyper_clock ? HyperClockCacheOptions(budget, 0).MakeSharedCache() : NewLRUCache(budget);
   BlockBasedTableOptions table;
@@ -176,8 +178,15 @@ void* budget_shim_open(const char* path, bool partitioned, bool hyper_clock, uin
   table.block_cache = database->cache;
   options.table_factory.reset(NewBlockBasedTableFactory(table));
   options.disable_auto_compactions = true;
+  options.use_direct_reads = direct_reads;
   if (Fails(DB::Open(options, path, &database->db), error, error_len)) return nullptr;
   return database.release();
+}
+
+// The version of RocksDB, as text that stays.
+const char* budget_shim_version() {
+  static const std::string version = GetRocksVersionAsString();
+  return version.c_str();
 }
 
 void budget_shim_close(void* database) { delete static_cast<Database*>(database); }

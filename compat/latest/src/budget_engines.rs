@@ -47,7 +47,7 @@ impl RocksEngine {
     fn open(files: &FileSet, cache: Cache, budget_bytes: u64) -> Result<Self, String> {
         let links = LinkedCopy::of(&files.dir)?;
         let partitioned = files.layout == Layout::Partitioned;
-        let database = Database::open(links.path(), partitioned, cache, budget_bytes)?;
+        let database = Database::open(links.path(), partitioned, cache, false, budget_bytes)?;
         Ok(Self { database, _links: links })
     }
 }

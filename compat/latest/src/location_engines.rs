@@ -5,7 +5,8 @@ use std::path::Path;
 use partita_bench::layout::Layout;
 use partita_bench::links::LinkedCopy;
 use partita_bench::locations::{
-    Contender, Engines, Files, Index, Loader, PARTITA, Tables, load_partita, open_partita,
+    Contender, Engines, Files, Index, Loader, Opening, PARTITA, ReadMode, Tables, load_partita,
+    open_partita,
 };
 use partita_bench::lookups::{Answer, Counters, Key, Mix, PerRole, Session};
 
@@ -76,16 +77,19 @@ impl Engines for Both {
         Ok(Box::new(RocksLoader(Database::create_bookie(dir, tables, budget_bytes)?)))
     }
 
-    fn open(&self, engine: &str, dir: &Path, budget_bytes: u64) -> Result<Box<dyn Index>, String> {
+    fn open(&self, engine: &str, dir: &Path, opening: Opening) -> Result<Box<dyn Index>, String> {
         let (partitioned, cache) = match engine {
-            PARTITA => return open_partita(dir, budget_bytes),
+            PARTITA => return open_partita(dir, opening),
             BOOKIE => (false, Cache::Lru),
             PARTITIONED => (true, Cache::Lru),
             BEST => (true, Cache::HyperClock),
             _ => return Err(format!("there is no engine {engine:?}")),
         };
         let links = LinkedCopy::of(dir)?;
-        let database = Database::open(links.path(), partitioned, cache, budget_bytes)?;
+        let Opening { budget_bytes, read_mode } = opening;
+        let direct_reads = read_mode == ReadMode::Direct;
+        let database =
+            Database::open(links.path(), partitioned, cache, direct_reads, budget_bytes)?;
         Ok(Box::new(RocksIndex { database, _links: links }))
     }
 }

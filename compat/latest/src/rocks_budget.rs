@@ -77,10 +77,12 @@ unsafe extern "C" {
         path: *const c_char,
         partitioned: bool,
         hyper_clock: bool,
+        direct_reads: bool,
         budget: u64,
         error: *mut c_char,
         error_len: usize,
     ) -> *mut c_void;
+    fn budget_shim_version() -> *const c_char;
     fn budget_shim_close(database: *mut c_void);
     fn budget_shim_get(
         database: *mut c_void,
@@ -147,7 +149,13 @@ impl Database {
     }
 
     /// Opens a filled database for reading under a budget. It writes to its directory.
-    pub fn open(path: &Path, partitioned: bool, cache: Cache, budget: u64) -> Result<Self, String> {
+    pub fn open(
+        path: &Path,
+        partitioned: bool,
+        cache: Cache,
+        direct_reads: bool,
+        budget: u64,
+    ) -> Result<Self, String> {
         let path = c_path(path);
         let hyper_clock = cache == Cache::HyperClock;
         let mut error = Message::new();
@@ -157,6 +165,7 @@ impl Database {
                 path.as_ptr(),
                 partitioned,
                 hyper_clock,
+                direct_reads,
                 budget,
                 error.start(),
                 Message::LEN,
@@ -280,6 +289,14 @@ impl Drop for Database {
         // SAFETY: `handle` is open and not used again.
         unsafe { budget_shim_close(self.handle) };
     }
+}
+
+/// RocksDB's version.
+pub fn version() -> String {
+    // SAFETY: touches nothing of ours.
+    let version = unsafe { budget_shim_version() };
+    // SAFETY: the text ends with a zero byte, and stays as long as the program runs.
+    unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
 }
 
 /// Switches the calling thread's counters on, from 0, or off.

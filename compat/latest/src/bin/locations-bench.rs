@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 use partita_bench::locations::{Arguments, InChildren, LEGEND, perform_json, run};
+use partita_bench::setup::Setup;
 use partita_compat_latest::location_engines::{Both, contenders};
+use partita_compat_latest::rocks_budget;
 
 /// Of both engines, RocksDB's C++ included: glibc's leaves holes that break any bound on resident memory.
 #[global_allocator]
@@ -42,7 +44,8 @@ fn printed(matches: &ArgMatches) -> Result<String, String> {
     let files = files.into_iter().filter(|files| is_read(&files.name)).collect();
     let settings = arguments.settings_of(files, contenders)?;
     let runner = InChildren { arguments: &["--task"] };
-    let report = run(&settings, &runner, &mut |what| eprintln!("{what}"))?;
+    let setup = Setup::of_this_process([("RocksDB".to_owned(), rocks_budget::version())]);
+    let report = run(setup, &settings, &runner, &mut |what| eprintln!("{what}"))?;
     if matches.get_flag("json") { report.to_json() } else { Ok(report.to_string()) }
 }
 
@@ -62,7 +65,7 @@ fn command() -> Command {
                 .action(ArgAction::Append)
                 .help("Contenders that take part, divided by commas [default: all]"),
         )
-        .arg(flag("json", "Print JSON"))
+        .arg(flag("json", "Print JSON, of which `partita bench page FILE.json --report FILE.html` makes a page"))
         .arg(flag("legend", "Explain the columns of the report, without running"))
         .arg(Arg::new("task").long("task").hide(true));
     let hidden = ["layout", "block-size", "db"];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use super::engine::Tables;
+use super::engine::{ReadMode, Tables};
 use super::plan::{Contender, Files, Settings, Source};
 use crate::amounts::{parse_count, parse_size};
 use crate::layout::Layout;
@@ -25,6 +25,7 @@ pub struct Arguments {
     seconds: f64,
     dir: Option<PathBuf>,
     db: Option<PathBuf>,
+    read_mode: ReadMode,
     seed: u32,
 }
 
@@ -120,6 +121,15 @@ impl Args for Arguments {
                     ),
             )
             .arg(
+                one(
+                    "read-mode",
+                    "MODE",
+                    "buffered",
+                    "buffered: through the system's cache of files; direct: past it, each read from the device",
+                )
+                .value_parser(parse_read_mode),
+            )
+            .arg(
                 one("seed", "NUMBER", "1", "Seed of the keys that are asked for")
                     .value_parser(value_parser!(u32)),
             )
@@ -152,6 +162,7 @@ impl FromArgMatches for Arguments {
             seconds: one(matches, "seconds")?,
             dir: matches.get_one("dir").cloned(),
             db: matches.get_one("db").cloned(),
+            read_mode: one(matches, "read-mode")?,
             seed: one(matches, "seed")?,
         })
     }
@@ -219,7 +230,8 @@ impl Arguments {
             Some(dir) => (Source::Directory(dir.clone()), vec![Mix::Present, Mix::Last]),
             None => (self.loaded(files)?, vec![Mix::Present, Mix::Absent, Mix::Last]),
         };
-        Ok(Settings { source, contenders, budgets_bytes, mixes, effort })
+        let read_mode = self.read_mode;
+        Ok(Settings { source, contenders, budgets_bytes, read_mode, mixes, effort })
     }
 
     fn loaded(&self, files: Vec<Files>) -> Result<Source, String> {
@@ -242,5 +254,13 @@ fn parse_layout(text: &str) -> Result<Layout, String> {
         "full" => Ok(Layout::Full),
         "partitioned" => Ok(Layout::Partitioned),
         _ => Err(format!("{text:?} is no layout: full or partitioned")),
+    }
+}
+
+fn parse_read_mode(text: &str) -> Result<ReadMode, String> {
+    match text {
+        "buffered" => Ok(ReadMode::Buffered),
+        "direct" => Ok(ReadMode::Direct),
+        _ => Err(format!("{text:?} is no way to read: buffered or direct")),
     }
 }

@@ -1,5 +1,6 @@
 //! What the benchmark asks of an engine.
 
+use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,35 @@ impl Tables {
     }
 }
 
+/// Whether lookups read through the system's cache of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadMode {
+    /// They do: with files that fit into it, no lookup waits for a device.
+    #[default]
+    Buffered,
+    /// They go past it, to the device.
+    Direct,
+}
+
+impl fmt::Display for ReadMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Buffered => "buffered",
+            Self::Direct => "direct",
+        })
+    }
+}
+
+/// How an index is opened to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The budget.
+    pub budget_bytes: u64,
+    /// How its tables are read.
+    pub read_mode: ReadMode,
+}
+
 /// The engines that take part.
 pub trait Engines: Sync {
     /// Makes an index in an empty directory.
@@ -49,8 +79,8 @@ pub trait Engines: Sync {
         budget_bytes: u64,
     ) -> Result<Box<dyn Loader>, String>;
 
-    /// Opens an index under a budget, to be read. The directory stays as it is.
-    fn open(&self, engine: &str, dir: &Path, budget_bytes: u64) -> Result<Box<dyn Index>, String>;
+    /// Opens an index to be read. The directory stays as it is.
+    fn open(&self, engine: &str, dir: &Path, opening: Opening) -> Result<Box<dyn Index>, String>;
 }
 
 /// An index that is filled.

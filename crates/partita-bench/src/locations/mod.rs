@@ -25,7 +25,7 @@ mod store;
 mod task;
 
 pub use arguments::Arguments;
-pub use engine::{Engines, Index, Loader, Tables};
+pub use engine::{Engines, Index, Loader, Opening, ReadMode, Tables};
 #[cfg(feature = "page")]
 pub use page::PageFile;
 pub use partita_engine::{PARTITA, PartitaAlone, load_partita, open_partita};

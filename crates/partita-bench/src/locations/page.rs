@@ -69,8 +69,9 @@ impl Report {
             (
                 "Lookups",
                 format!(
-                    "{} threads, warmed up for {warm_up} at most, timed for {}, seed {}",
+                    "{} threads, {} reads, warmed up for {warm_up} at most, timed for {}, seed {}",
                     effort.threads,
+                    self.settings.read_mode,
                     human::seconds(effort.seconds),
                     effort.seed
                 ),

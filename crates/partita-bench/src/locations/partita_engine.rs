@@ -6,7 +6,7 @@ use partita::cache::Cache;
 use partita::table::ReadContext;
 use partita_ledger::{EntryLocation, EntryLocationIndex, IndexBuilder, IndexOptions, TableLayout};
 
-use super::engine::{Engines, Index, Loader, Tables};
+use super::engine::{Engines, Index, Loader, Opening, ReadMode, Tables};
 use crate::layout::Layout;
 use crate::links::LinkedCopy;
 use crate::lookups::{Answer, Counters, Key, Mix, PerRole, Session};
@@ -30,8 +30,8 @@ impl Engines for PartitaAlone {
         load_partita(dir, tables, budget_bytes)
     }
 
-    fn open(&self, _: &str, dir: &Path, budget_bytes: u64) -> Result<Box<dyn Index>, String> {
-        open_partita(dir, budget_bytes)
+    fn open(&self, _: &str, dir: &Path, opening: Opening) -> Result<Box<dyn Index>, String> {
+        open_partita(dir, opening)
     }
 }
 
@@ -76,11 +76,13 @@ impl Loader for PartitaLoader {
 }
 
 /// Opens an index with Partita, whoever made it.
-pub fn open_partita(dir: &Path, budget_bytes: u64) -> Result<Box<dyn Index>, String> {
+pub fn open_partita(dir: &Path, opening: Opening) -> Result<Box<dyn Index>, String> {
     // Opening writes, and what is compacted meanwhile would be measured, too.
     let links = LinkedCopy::of(dir)?;
-    let cache = Cache::new(budget_bytes as usize);
-    let mut options = IndexOptions::new(budget_bytes as usize);
+    let budget_bytes = opening.budget_bytes as usize;
+    let cache = Cache::new(budget_bytes);
+    let mut options = IndexOptions::new(budget_bytes);
+    options.db.use_direct_reads = opening.read_mode == ReadMode::Direct;
     options.family.disable_auto_compactions = true;
     let builder = IndexBuilder::new(links.path(), options).cache(cache.clone());
     let index = builder.open().map_err(text)?;

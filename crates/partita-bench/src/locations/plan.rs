@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::Tables;
+use super::engine::{ReadMode, Tables};
 use super::report::Report;
 use super::store::{Load, Store, read_through, tables_in};
 use super::task::{AskedFor, Cell, CellId, Outcome, Runner, Task};
@@ -20,6 +20,8 @@ pub struct Settings {
     pub contenders: Vec<Contender>,
     /// Budgets in bytes, ascending.
     pub budgets_bytes: Vec<u64>,
+    /// How tables are read.
+    pub read_mode: ReadMode,
     /// What is asked for, in this order.
     pub mixes: Vec<Mix>,
     /// How cells are measured.
@@ -86,8 +88,10 @@ pub fn run(
                 let store = stores.iter().find(|(name, _)| name == files);
                 store.map(|(_, store)| store.dir.clone()).ok_or_else(|| format!("no files {files}"))
             };
-            for (_, store) in &stores {
-                read_through(&store.dir)?;
+            if settings.read_mode == ReadMode::Buffered {
+                for (_, store) in &stores {
+                    read_through(&store.dir)?;
+                }
             }
             let asked = AskedFor::Keyspace(*keyspace);
             let cells = measure_all(settings, &dir, &asked, runner, progress)?;
@@ -166,6 +170,7 @@ fn measure_all(
                 id: CellId { contender: contender.name.clone(), budget_bytes },
                 engine: contender.engine.clone(),
                 dir: dir(&contender.files)?,
+                read_mode: settings.read_mode,
                 asked: asked.clone(),
                 mixes: settings.mixes.clone(),
                 effort: settings.effort.clone(),

@@ -97,7 +97,8 @@ impl fmt::Display for Report {
         writeln!(f, "{}", self.setup)?;
         self.source(f)?;
         for &mix in &self.settings.mixes {
-            writeln!(f, "\n{}, {} threads", title(mix), self.settings.effort.threads)?;
+            let Settings { effort, read_mode, .. } = &self.settings;
+            writeln!(f, "\n{}, {} threads, {read_mode} reads", title(mix), effort.threads)?;
             self.lookups(f, mix)?;
         }
         Ok(())

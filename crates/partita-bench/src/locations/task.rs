@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Asked, Engines};
+use super::engine::{Asked, Engines, Opening, ReadMode};
 use super::sample;
 use super::store::{Load, Store};
 use crate::children::{answer_parent, in_child};
@@ -71,6 +71,8 @@ pub enum Task {
         engine: String,
         /// The index.
         dir: PathBuf,
+        /// How it reads.
+        read_mode: ReadMode,
         /// What there is to ask for.
         asked: AskedFor,
         /// What is asked for, in this order.
@@ -113,7 +115,7 @@ fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
             sample::write(&drawn, sample).map_err(|error| failed(sample, &error))?;
             Ok(Outcome::Drawn(drawn.ledgers.len() as u64))
         }
-        Task::Cell { id, engine, dir, asked, mixes, effort } => {
+        Task::Cell { id, engine, dir, read_mode, asked, mixes, effort } => {
             let population = match asked {
                 AskedFor::Keyspace(keyspace) => Population::Made(*keyspace),
                 AskedFor::Sample(path) => {
@@ -121,7 +123,8 @@ fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
                 }
             };
             let base = Resident::of_this_process();
-            let index = engines.open(engine, dir, id.budget_bytes)?;
+            let opening = Opening { budget_bytes: id.budget_bytes, read_mode: *read_mode };
+            let index = engines.open(engine, dir, opening)?;
             let mut lookups = Vec::new();
             for &mix in mixes {
                 let effort = Effort { mix, ..effort.clone() };

@@ -122,7 +122,7 @@ mod tests {
         let loaded = &report.stores[0].1;
         assert_eq!(report.stores.len(), 2);
         let before = std::fs::read_dir(&loaded.dir).unwrap().count();
-        let arguments = format!("{effort} --db {}", loaded.dir.display());
+        let arguments = format!("{effort} --read-mode direct --db {}", loaded.dir.display());
         let report = bench(&arguments).measure(&runner).unwrap();
         assert_eq!(report.directory.unwrap().ledgers, 10);
         assert_eq!(report.cells.len(), 2);
@@ -162,7 +162,9 @@ mod tests {
         assert!(refused("--keys 10 --ledgers 20").contains("ledger"));
         assert!(refused("--budget 7k").contains("1 MiB"));
         assert!(refused("--block-size 1").contains("block"));
-        for arguments in ["--threads 0", "--keys some", "--layout round", "--db x --keys 5"] {
+        for arguments in
+            ["--threads 0", "--keys some", "--layout round", "--read-mode fast", "--db x --keys 5"]
+        {
             let arguments = ["x"].into_iter().chain(arguments.split(' '));
             assert!(Cli::try_parse_from(arguments).is_err());
         }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::layout::Layout;
-use crate::locations::{Cell, CellId, Contender, Files, Load, PARTITA, Settings, Store, Tables};
+use crate::locations::{
+    Cell, CellId, Contender, Files, Load, PARTITA, ReadMode, Settings, Store, Tables,
+};
 use crate::lookups::{Effort, Keyspace, Measured, Mix};
 use crate::setup::{Machine, Setup};
 
@@ -88,6 +90,7 @@ pub(super) fn report() -> Report {
             },
             contenders: vec![contender("A", "rocksdb"), contender("full", PARTITA)],
             budgets_bytes: vec![SMALL, AMPLE],
+            read_mode: ReadMode::Direct,
             mixes: vec![Mix::Present],
             effort: Effort::new(4, Mix::Present, 1.0, 1),
         },
@@ -113,7 +116,7 @@ fn the_head_of_a_page_says_what_it_takes_to_have_the_figures_again() {
         "Linux 6",
         "10\u{a0}k of 10 ledgers, written 100 at a time",
         "16\u{a0}MiB, 256\u{a0}MiB",
-        "4 threads",
+        "4 threads, direct reads",
     ] {
         assert!(html.contains(told), "{told}");
     }
