@@ -3,7 +3,11 @@
 //! Such a block is read from the file, checked and parsed for every lookup that asks it, and throws out all that the shard
 //! holds. RocksDB counts it as a cache miss like any other.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::cache::CacheModel;
+use crate::exam::reuse::{self, AskedBlock, DataBlocks};
 use crate::exam::{Case, metadata_remedy};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Value};
 use crate::model::{Table, TableLayout};
@@ -60,6 +64,8 @@ struct Block<'c> {
     stored_bytes: u64,
     /// How often a lookup of a key that is there asks for it.
     asked_per_get: f64,
+    /// Whether it is all of the table's filter or index, and no partition or top level.
+    is_whole: bool,
 }
 
 impl Block<'_> {
@@ -74,6 +80,7 @@ struct Blocks<'c> {
     entries: u64,
     /// Partitions, which are small.
     pieces_bytes: u64,
+    data: DataBlocks,
 }
 
 impl<'c> Blocks<'c> {
@@ -83,7 +90,8 @@ impl<'c> Blocks<'c> {
 
     /// * `all_cached`: as if everything went through the cache.
     fn with(case: &'c Case<'_>, cache: &SharedCache<'c>, all_cached: bool) -> Self {
-        let mut blocks = Self { list: Vec::new(), entries: 0, pieces_bytes: 0 };
+        let mut blocks =
+            Self { list: Vec::new(), entries: 0, pieces_bytes: 0, data: DataBlocks::default() };
         for family in &cache.families {
             if !family.no_cache {
                 let cached = all_cached || family.caches_metadata == Some(true);
@@ -103,10 +111,14 @@ impl<'c> Blocks<'c> {
             .layouts()
             .filter(|(table, _)| case.family_of(table) == family.name)
             .collect();
-        let entries: u64 = tables.iter().map(|(_, layout)| layout.entries).sum();
-        self.entries += entries;
+        let runs = Runs::of(&tables);
+        self.entries += runs.entries;
+        for (_, layout) in &tables {
+            self.data.count += layout.data.count;
+            self.data.bytes = self.data.bytes.max(data_block_bytes(layout) + ENTRY_BYTES);
+        }
         for (table, layout) in &tables {
-            let asked = asked_per_get(&tables, table, layout, entries) * entries as f64;
+            let asked = runs.asked_per_get(table, layout) * runs.entries as f64;
             let lookups = [asked, layout.entries as f64];
             self.add_table(family, (table, layout), cached, lookups);
         }
@@ -143,7 +155,13 @@ impl<'c> Blocks<'c> {
             if goes_through && bytes > 0 {
                 let stored_bytes = stored_bytes.unwrap_or(bytes);
                 let name = &family.name;
+                let is_whole = match role {
+                    "filter" => !is_cut,
+                    "index" => !index.is_partitioned,
+                    _ => false,
+                };
                 self.list.push(Block {
+                    is_whole,
                     table,
                     layout,
                     family: name,
@@ -162,6 +180,23 @@ impl<'c> Blocks<'c> {
         self.list.iter().map(Block::charge).max()
     }
 
+    /// Bytes of whole index and filter blocks that a lookup reads, as the cache keeps them or not.
+    fn bytes_per_get(&self, model: &CacheModel) -> f64 {
+        let asked: Vec<AskedBlock> = self
+            .list
+            .iter()
+            .map(|block| AskedBlock { bytes: block.charge(), rate: block.asked_per_get })
+            .collect();
+        let missed = reuse::miss_rates(model, &asked, self.data);
+        let bytes = self
+            .list
+            .iter()
+            .zip(missed)
+            .filter(|(block, _)| block.is_whole)
+            .map(|(block, missed)| missed * block.asked_per_get * block.stored_bytes as f64);
+        bytes.sum()
+    }
+
     fn total(&self) -> u64 {
         self.pieces_bytes + self.list.iter().map(Block::charge).sum::<u64>()
     }
@@ -177,7 +212,7 @@ impl<'c> Blocks<'c> {
     /// The same once all of them were cut into partitions of 4 KiB: the top levels stay, the rest comes and goes.
     fn smallest_safe_in_pieces(&self, model: &CacheModel) -> CacheModel {
         let tops = self.list.iter().map(|block| (block.table.number, top_level_of(block)));
-        let mut by_table = std::collections::BTreeMap::<u64, u64>::new();
+        let mut by_table = BTreeMap::<u64, u64>::new();
         for (table, bytes) in tops {
             *by_table.entry(table).or_default() += bytes;
         }
@@ -221,29 +256,48 @@ fn top_level_of(block: &Block<'_>) -> u64 {
     if is_cut { 0 } else { block.bytes.div_ceil(PARTITION_BYTES) * (key + 8) }
 }
 
-/// How often a lookup of a key that is there asks the table's filter, each entry being as likely as the next.
-///
-/// A lookup goes from the newest run to the oldest and ends where it finds the key. In a sorted level it asks the one table
-/// whose range holds the key; on level 0 every table counts as a run of its own that covers all keys.
-fn asked_per_get(
-    tables: &[(&Table, &TableLayout)],
-    table: &Table,
-    layout: &TableLayout,
+/// The runs of a family, newest first: level 0 table by table, then the sorted levels.
+struct Runs {
     entries: u64,
-) -> f64 {
-    let sum = |within: &dyn Fn(&Table) -> bool| -> u64 {
-        tables.iter().filter(|(other, _)| within(other)).map(|(_, layout)| layout.entries).sum()
-    };
-    let newer = sum(&|other: &Table| {
-        other.level < table.level
-            || table.level == 0 && other.level == 0 && other.number > table.number
-    });
-    let reaches = 1.0 - newer as f64 / entries.max(1) as f64;
-    if table.level == 0 {
-        return reaches;
+    by_level: BTreeMap<u32, u64>,
+    /// Entries in newer tables of level 0, by number.
+    newer_on_level_0: BTreeMap<u64, u64>,
+}
+
+impl Runs {
+    fn of(tables: &[(&Table, &TableLayout)]) -> Self {
+        let mut by_level = BTreeMap::<u32, u64>::new();
+        for (table, layout) in tables {
+            *by_level.entry(table.level).or_default() += layout.entries;
+        }
+        let mut level_0: Vec<(u64, u64)> = tables
+            .iter()
+            .filter(|(table, _)| table.level == 0)
+            .map(|(table, layout)| (table.number, layout.entries))
+            .collect();
+        level_0.sort_unstable_by_key(|(number, _)| Reverse(*number));
+        let mut newer = 0;
+        let mut newer_on_level_0 = BTreeMap::new();
+        for (number, entries) in level_0 {
+            newer_on_level_0.insert(number, newer);
+            newer += entries;
+        }
+        Self { entries: by_level.values().sum(), by_level, newer_on_level_0 }
     }
-    let level = sum(&|other: &Table| other.level == table.level);
-    reaches * layout.entries as f64 / level.max(1) as f64
+
+    /// How often a lookup of a key that is there asks the table's filter, each entry being as likely as the next.
+    ///
+    /// A lookup goes from the newest run to the oldest and ends where it finds the key. In a sorted level it asks the one
+    /// table whose range holds the key; on level 0 every table counts as a run of its own that covers all keys.
+    fn asked_per_get(&self, table: &Table, layout: &TableLayout) -> f64 {
+        let reaches = |newer: u64| 1.0 - newer as f64 / self.entries.max(1) as f64;
+        if table.level == 0 {
+            return reaches(self.newer_on_level_0.get(&table.number).copied().unwrap_or(0));
+        }
+        let newer = self.by_level.range(..table.level).map(|(_, entries)| entries).sum();
+        let level = self.by_level.get(&table.level).copied().unwrap_or(0);
+        reaches(newer) * layout.entries as f64 / level.max(1) as f64
+    }
 }
 
 fn cliff(
@@ -255,8 +309,6 @@ fn cliff(
     let model = cache.model();
     let hit = keys_behind(oversized) as f64 / blocks.entries.max(1) as f64;
     let per_get: f64 = oversized.iter().map(|block| block.asked_per_get).sum();
-    let bytes: f64 =
-        oversized.iter().map(|block| block.asked_per_get * block.stored_bytes as f64).sum();
     let severity = match cache.source() {
         CacheSource::Default => Severity::Warning,
         _ if hit < GRAVE_SHARE => Severity::Warning,
@@ -271,13 +323,8 @@ fn cliff(
     let finding = Finding::new(severity, "shard-cliff", title, CLIFF);
     let finding = figures(finding, cache, blocks)
         .figure("keys_behind_share", "keys in these tables", Value::Share(hit))
-        .figure("oversized_reads_per_get", "such blocks read per get", Value::Number(per_get))
-        .figure("bytes_per_get", "bytes read per get for them", Value::Bytes(bytes as u64))
-        .figure(
-            "cpu_seconds_per_get",
-            "CPU per get for them, about",
-            Value::Seconds(bytes / BYTES_PER_CPU_SECOND),
-        );
+        .figure("oversized_reads_per_get", "such blocks read per get", Value::Number(per_get));
+    let finding = expected_cost(finding, cache, blocks);
     remedies(safe_sizes(finding, model, blocks), cache, blocks).evidence(worst(oversized))
 }
 
@@ -285,6 +332,18 @@ const CLIFF: &str = "A block that is larger than its shard is never kept: each l
     again, checks and parses it, and throws everything else out of that shard. A cache twice the size changes nothing until \
     the largest block fits; then the same lookups are up to a hundred times as fast. CPUs are busy and disks look idle, since \
     the bytes come from the page cache.";
+
+/// What lookups of keys that are there read of whole index and filter blocks, each key being as likely as the next.
+fn expected_cost(finding: Finding, cache: &SharedCache<'_>, blocks: &Blocks<'_>) -> Finding {
+    let bytes = blocks.bytes_per_get(cache.model());
+    finding
+        .figure("bytes_per_get", "index and filter read per get, about", Value::Bytes(bytes as u64))
+        .figure(
+            "cpu_seconds_per_get",
+            "CPU per get for that",
+            Value::Seconds(bytes / BYTES_PER_CPU_SECOND),
+        )
+}
 
 /// What the cache is, and the largest block against its shards.
 fn figures(finding: Finding, cache: &SharedCache<'_>, blocks: &Blocks<'_>) -> Finding {
@@ -368,6 +427,7 @@ fn crowded(
             Value::Count(large.len() as u64),
         )
         .figure("crowding", "likely that a shard has too many, at most", Value::Share(crowding));
+    let finding = expected_cost(finding, cache, blocks);
     remedies(safe_sizes(finding, cache.model(), blocks), cache, blocks).evidence(worst(large))
 }
 
@@ -385,6 +445,7 @@ fn too_much(cache: &SharedCache<'_>, blocks: &Blocks<'_>) -> Finding {
     let severity = if is_cut { Severity::Note } else { Severity::Warning };
     let finding = Finding::new(severity, "metadata-exceeds-cache", title, consequence);
     let finding = figures(finding, cache, blocks);
+    let finding = if is_cut { finding } else { expected_cost(finding, cache, blocks) };
     let finding = if is_cut {
         let what =
             format!("give the cache {} to keep all of it", size(blocks.total().saturating_mul(2)));
@@ -397,20 +458,19 @@ fn too_much(cache: &SharedCache<'_>, blocks: &Blocks<'_>) -> Finding {
 }
 
 fn tables_of(blocks: &[&Block<'_>]) -> usize {
-    let numbers: std::collections::BTreeSet<u64> =
-        blocks.iter().map(|block| block.table.number).collect();
+    let numbers: BTreeSet<u64> = blocks.iter().map(|block| block.table.number).collect();
     numbers.len()
 }
 
 fn keys_behind(blocks: &[&Block<'_>]) -> u64 {
-    let tables: std::collections::BTreeMap<u64, u64> =
+    let tables: BTreeMap<u64, u64> =
         blocks.iter().map(|block| (block.table.number, block.layout.entries)).collect();
     tables.values().sum()
 }
 
 fn worst(blocks: &[&Block<'_>]) -> Evidence {
     let mut blocks = blocks.to_vec();
-    blocks.sort_by_key(|block| (std::cmp::Reverse(block.bytes), block.table.number));
+    blocks.sort_by_key(|block| (Reverse(block.bytes), block.table.number));
     let columns = ["file", "family", "level", "block", "size", "entries"];
     let rows = blocks.iter().map(|block| {
         vec![

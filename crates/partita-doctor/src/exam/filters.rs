@@ -1,6 +1,8 @@
 //! Filters that do not pay: those of the last level where lookups find their keys, those that rule little out, those that
 //! hold prefixes alone, and tables without any.
 
+use std::collections::BTreeMap;
+
 use crate::exam::Case;
 use crate::finding::{Evidence, Finding, Remedy, Severity, Value};
 use crate::model::{FilterShape, Table, TableLayout};
@@ -25,17 +27,30 @@ pub(super) fn examine(case: &Case<'_>) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
-/// The last level with tables, of each family that has more than one run.
-fn last_level_of(case: &Case<'_>, table: &Table) -> bool {
-    let levels = case.database.tables.iter().filter(|other| other.family == table.family);
-    levels.map(|other| other.level).max() == Some(table.level) && table.level > 0
+/// The last level with tables of each family, where there is one below level 0.
+struct LastLevels(BTreeMap<u32, u32>);
+
+impl LastLevels {
+    fn of(case: &Case<'_>) -> Self {
+        let mut levels = BTreeMap::<u32, u32>::new();
+        for table in &case.database.tables {
+            let last = levels.entry(table.family).or_default();
+            *last = table.level.max(*last);
+        }
+        Self(levels)
+    }
+
+    fn has(&self, table: &Table) -> bool {
+        table.level > 0 && self.0.get(&table.family) == Some(&table.level)
+    }
 }
 
 fn last_level(case: &Case<'_>) -> Option<Finding> {
+    let last_levels = LastLevels::of(case);
     let tables: Vec<(&Table, &TableLayout)> = case
         .database
         .layouts()
-        .filter(|(table, layout)| layout.filter.total_bytes() > 0 && last_level_of(case, table))
+        .filter(|(table, layout)| layout.filter.total_bytes() > 0 && last_levels.has(table))
         .collect();
     let bytes: u64 = tables.iter().map(|(_, layout)| layout.filter.total_bytes()).sum();
     let all: u64 = case.database.layouts().map(|(_, layout)| layout.filter.total_bytes()).sum();
@@ -174,6 +189,7 @@ fn prefixes_only(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn missing(case: &Case<'_>) -> Option<Finding> {
+    let last_levels = LastLevels::of(case);
     let without: Vec<(&Table, &TableLayout)> = case
         .database
         .layouts()
@@ -183,7 +199,7 @@ fn missing(case: &Case<'_>) -> Option<Finding> {
                     == Some("true");
             layout.filter.shape == FilterShape::None
                 && layout.entries > 0
-                && !(left_out && last_level_of(case, table))
+                && !(left_out && last_levels.has(table))
         })
         .collect();
     let bytes: u64 = without.iter().map(|(table, _)| table.file_bytes).sum();
@@ -193,7 +209,7 @@ fn missing(case: &Case<'_>) -> Option<Finding> {
     let title = format!("{} have no filter", counted(without.len() as u64, "table"));
     let consequence = "RocksDB writes none unless told to. Every lookup reads a data block of each table whose range holds the \
         key, one for each level and one for each table of level 0, also if the key is not there.";
-    let mut families = std::collections::BTreeMap::<&str, (u64, u64)>::new();
+    let mut families = BTreeMap::<&str, (u64, u64)>::new();
     for (table, _) in &without {
         let family = families.entry(case.family_of(table)).or_default();
         family.0 += 1;

@@ -11,6 +11,7 @@ mod logs;
 mod memory;
 mod options_file;
 mod readers;
+mod reuse;
 mod tombstones;
 
 use crate::asked::AskedFile;
