@@ -19,35 +19,31 @@ impl Report {
     /// What to say of a kind of lookups.
     pub(super) fn cliff_notice(&self, mix: Mix) -> (Notice, String, String) {
         let title = title(mix);
-        let names = || self.settings.contenders.iter().map(|contender| &*contender.name);
-        let fallen: Vec<_> = names().filter_map(|name| self.deepest(name, mix)).collect();
         let least = self.settings.budgets_bytes.first().copied().unwrap_or(0);
-        let standing: Vec<&str> = names()
-            .filter(|name| !fallen.iter().any(|(cell, _)| cell.id.contender == *name))
-            .collect();
-        let most = standing.iter().filter_map(|name| self.measured(name, least, mix));
-        let most = most.map(metadata_bytes).fold(0.0, f64::max);
-        let stand = format!(
+        let (mut fallen, mut whose, mut most, mut stand) = (Vec::new(), Vec::new(), 0.0, false);
+        for contender in &self.settings.contenders {
+            if let Some((cell, measured)) = self.deepest(&contender.name, mix) {
+                fallen.push(self.fall(cell, measured, mix));
+                whose.push(format!("{} ({})", contender.name, contender.engine));
+            } else if let Some(measured) = self.measured(&contender.name, least, mix) {
+                stand = true;
+                most = metadata_bytes(measured).max(most);
+            }
+        }
+        let standing = format!(
             "With {} a lookup{} reads {} of index and filter at most.",
             budget_name(least),
-            if fallen.is_empty() {
-                String::new()
-            } else {
-                format!(" by {}", joined_names(&standing))
-            },
+            if fallen.is_empty() { "" } else { " by the others" },
             if most > 0.0 { human::bytes(most) } else { "nothing".to_owned() }
         );
         if fallen.is_empty() {
-            return (Notice::Good, format!("{title}: no cliff"), stand);
+            return (Notice::Good, format!("{title}: no cliff"), standing);
         }
-        let whose: Vec<&str> = fallen.iter().map(|(cell, _)| &*cell.id.contender).collect();
-        let mut told: Vec<String> =
-            fallen.iter().map(|(cell, measured)| self.fall(cell, measured, mix)).collect();
-        if !standing.is_empty() {
-            told.push(stand);
+        if stand {
+            fallen.push(standing);
         }
         let title = format!("{title}: the cliff has {}", joined_names(&whose));
-        (Notice::Problem, title, told.join(" "))
+        (Notice::Problem, title, fallen.join(" "))
     }
 
     /// The cell of a contender that reads the most of index and filter, if that is too much.
@@ -69,12 +65,12 @@ impl Report {
             human::bytes(metadata_bytes(measured)),
             human::number(rate(measured))
         );
-        let ample = self.settings.budgets_bytes.last().copied().unwrap_or(0);
-        if let Some(best) = self.measured(&cell.id.contender, ample, mix)
-            && ample > cell.id.budget_bytes
-        {
-            let (rate, budget) = (human::number(rate(best)), budget_name(ample));
-            told += &format!(", instead of {rate} with {budget}");
+        let same = |other: &&Cell| other.id.budget_bytes == cell.id.budget_bytes;
+        let there =
+            self.cells.iter().filter(same).filter_map(|other| Some((other, other.of(mix)?)));
+        let best = there.max_by(|one, other| rate(one.1).total_cmp(&rate(other.1)));
+        if let Some((other, best)) = best.filter(|(other, _)| other.id != cell.id) {
+            told += &format!("; for {} by {}", human::number(rate(best)), other.id.contender);
         }
         told + "."
     }

@@ -52,8 +52,9 @@ impl Report {
     fn rates(&self, mix: Mix) -> LineChart {
         let budget = Axis::new("Budget", Unit::Bytes).log();
         let rate = Axis::new("Lookups", Unit::Number("per second of CPU")).log();
-        let mut chart = LineChart::new("Lookups for a second of CPU", budget, rate)
-            .text("Where a line drops steeply to the left, there is a cliff.");
+        let mut chart = LineChart::new("Lookups for a second of CPU", budget, rate).text(
+            "A line that drops steeply to the left, or lies far below the others, has the cliff.",
+        );
         for contender in &self.settings.contenders {
             let mine = |(cell, _): &(&Cell, &Measured)| cell.id.contender == contender.name;
             let points = self.measured_cells(mix).filter(mine).map(|(cell, measured)| {
