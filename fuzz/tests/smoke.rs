@@ -72,6 +72,7 @@ smoke_tests! {
     index_block
     log
     manifest
+    object_rows
     options_file
     options_text
     properties

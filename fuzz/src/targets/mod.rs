@@ -15,6 +15,7 @@ pub mod hashes;
 pub mod index_block;
 pub mod log;
 pub mod manifest;
+pub mod object_rows;
 pub mod options_file;
 pub mod options_text;
 pub mod properties;
@@ -67,6 +68,7 @@ targets! {
     index_block: 160_000,
     log: 8_000,
     manifest: 16_000,
+    object_rows: 20_000,
     options_file: 4_000,
     options_text: 400_000,
     properties: 80_000,

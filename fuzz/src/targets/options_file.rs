@@ -28,6 +28,13 @@ pub fn run(bytes: &[u8]) {
     assert!(strict.worst() >= report.worst());
     assert!(report.effective().len() > 200);
 
+    // Read over options of a program, a file brings in no column families, and what others warn of is an error.
+    let exact = OptionsFile::default().read_over("ours", bytes, Mode::Exact);
+    assert_eq!(exact.options.families.len(), 1);
+    exact.options.db.validate().expect("what a reader makes of a file is valid");
+    let valid = exact.options.families[0].options.validate().is_ok();
+    assert!(valid || exact.worst() == Some(Severity::Error), "{:?}", exact.findings);
+
     let text = report.options.to_text();
     let again = OptionsFile::read(text.as_bytes(), Mode::Strict);
     assert_eq!(again.options.db, report.options.db, "{text}");

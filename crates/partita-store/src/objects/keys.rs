@@ -74,7 +74,7 @@ impl KeyCodec for VolumeKey {
     }
 
     fn decode(bytes: &[u8]) -> Result<String, CodecError> {
-        let [volume] = parts(bytes)?;
+        let [volume] = names(bytes)?;
         Ok(volume.to_owned())
     }
 }
@@ -89,7 +89,7 @@ impl KeyCodec for BucketKey {
     }
 
     fn decode(bytes: &[u8]) -> Result<(String, String), CodecError> {
-        let [volume, bucket] = parts(bytes)?;
+        let [volume, bucket] = names(bytes)?;
         Ok((volume.to_owned(), bucket.to_owned()))
     }
 }
@@ -143,8 +143,12 @@ macro_rules! numbered_paths {
             fn decode(bytes: &[u8]) -> Result<(KeyPathBuf, u64), CodecError> {
                 let slash = bytes.iter().rposition(|byte| *byte == b'/');
                 let (path, number) = bytes.split_at(slash.unwrap_or(0));
-                let number = text(number)?.strip_prefix('/').and_then(|number| number.parse().ok());
-                let number = number.ok_or_else(|| CodecError::new("no number behind the last slash"))?;
+                let digits = text(number)?.strip_prefix('/').unwrap_or_default();
+                // As it is written, or a key that was read would not be found again.
+                let number: Option<u64> = digits.parse().ok();
+                let number = number
+                    .filter(|number| number.to_string() == digits)
+                    .ok_or_else(|| CodecError::new("no number behind the last slash"))?;
                 Ok((ObjectKey::decode(path)?, number))
             }
         }
@@ -164,6 +168,15 @@ fn parts<const N: usize>(bytes: &[u8]) -> Result<[&str; N], CodecError> {
     let path = text(bytes)?.strip_prefix('/').ok_or_else(wrong)?;
     let parts: Vec<&str> = path.splitn(N, '/').collect();
     parts.try_into().map_err(|_| wrong())
+}
+
+/// The parts of a path, of which none has slashes.
+fn names<const N: usize>(bytes: &[u8]) -> Result<[&str; N], CodecError> {
+    let names = parts(bytes)?;
+    match names.iter().any(|name: &&str| name.contains('/')) {
+        true => Err(CodecError::new(format!("a path of more than {N} parts"))),
+        false => Ok(names),
+    }
 }
 
 fn text(bytes: &[u8]) -> Result<&str, CodecError> {
@@ -191,10 +204,19 @@ mod tests {
         assert_eq!(BucketKey::decode(b"/v/b").unwrap(), ("v".to_owned(), "b".to_owned()));
         assert_eq!(ObjectKey::decode(b"/v/b/a/b//c").unwrap(), path.to_buf());
         assert_eq!(DeletedKey::decode(b"/v/b/a/b//c/77").unwrap(), (path.to_buf(), 77));
-        for wrong in
-            [&b"v/b/k/1"[..], b"/v/b/1", b"/v/b/k/x", b"/v/b/k/", b"", b"/", b"/v/\xff/k/1"]
-        {
+        for wrong in [
+            &b"v/b/k/1"[..],
+            b"/v/b/1",
+            b"/v/b/k/x",
+            b"/v/b/k/",
+            b"/v/b/k/01",
+            b"/v/b/k/+1",
+            b"",
+            b"/",
+            b"/v/\xff/k/1",
+        ] {
             assert!(OpenKeyKey::decode(wrong).is_err(), "{}", wrong.escape_ascii());
         }
+        assert!(VolumeKey::decode(b"/v/b").is_err() && BucketKey::decode(b"/v/b/k").is_err());
     }
 }
