@@ -190,8 +190,11 @@ fn write_settings(out: &mut impl Write, settings: &[Setting], bookie: bool) -> i
         ("C++", settings.iter().map(|setting| setting.cpp.as_str()).collect()),
         ("Java", settings.iter().map(|setting| setting.java.as_str()).collect()),
     ];
+    let of_bookie: Vec<&str> = settings.iter().filter_map(|one| one.bookie.as_deref()).collect();
+    let same = same_lines_in(&groups[0].1, &of_bookie)
+        .map(|file| format!("the lines of the options file, in {file}"));
     if bookie {
-        groups.push(("bookie", settings.iter().filter_map(|one| one.bookie.as_deref()).collect()));
+        groups.push(("bookie", same.as_deref().map_or(of_bookie, |same| vec![same])));
     }
     let rows: Vec<[String; 2]> = groups
         .iter()
@@ -206,6 +209,17 @@ fn write_settings(out: &mut impl Write, settings: &[Setting], bookie: bool) -> i
         writeln!(out, "      {line}")?;
     }
     Ok(())
+}
+
+/// The file in which a bookie has these lines, if it has them all in one.
+fn same_lines_in<'t>(options: &[&str], of_bookie: &[&'t str]) -> Option<&'t str> {
+    let mut files = of_bookie.iter().zip(options).map(|(line, option)| {
+        let (file, setting) = line.split_once(": ")?;
+        (setting == *option).then_some(file)
+    });
+    let first = files.next()??;
+    let all = of_bookie.len() == options.len() && files.all(|file| file == Some(first));
+    all.then_some(first)
 }
 
 /// All databases in a table, and how many have which findings.

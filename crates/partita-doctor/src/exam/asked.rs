@@ -159,7 +159,7 @@ fn not_applied(case: &Case<'_>, asked: &AskedOptions) -> Option<Finding> {
         return None;
     }
     let title = format!(
-        "{} of {} hold otherwise in the database",
+        "{} of {} not as asked in the database",
         counted(rows.len() as u64, "setting"),
         asked.path.display()
     );

@@ -210,3 +210,31 @@ fn who_can_read_the_tables_is_told() {
     assert_eq!(database.compatibility.before.as_deref(), Some("11.0"));
     assert!(database.findings_of("not-read-by-later-releases").next().is_some());
 }
+
+#[test]
+fn whatever_is_damaged_or_gone_the_doctor_reports() {
+    let golden = golden::get("wal-recycled");
+    let mut names = fs::read_dir(golden.path()).unwrap().map(|entry| entry.unwrap().path());
+    let log = "2026/11/30-19:34:04.0 7 --------------- Options for column family [default]:\n  capacity : 7\n";
+    fs::write(golden.path().join("LOG"), log).unwrap();
+    let files: Vec<PathBuf> = names.by_ref().filter(|path| path.is_file()).collect();
+    for path in &files {
+        let whole = fs::read(path).unwrap();
+        let mut damaged =
+            vec![Vec::new(), whole[..whole.len() / 2].to_vec(), vec![0xff; whole.len()]];
+        for part in [1, 3] {
+            let mut bytes = whole.clone();
+            if let Some(byte) = bytes.get_mut(whole.len() * part / 4) {
+                *byte ^= 0xff;
+                damaged.push(bytes);
+            }
+        }
+        for (at, bytes) in damaged.into_iter().enumerate() {
+            fs::write(path, bytes).unwrap();
+            examined(&golden.path(), at == 3);
+        }
+        fs::remove_file(path).unwrap();
+        examined(&golden.path(), false);
+        fs::write(path, whole).unwrap();
+    }
+}
