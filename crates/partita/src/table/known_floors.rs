@@ -27,9 +27,9 @@ use std::sync::OnceLock;
 use super::block::KeyBuf;
 use crate::cache::{Cache, Reservation, Role};
 use crate::key::{SeqNo, ValueType};
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Words of a bound's key, and of a floor behind what the two have in common; longer ones are not remembered.
