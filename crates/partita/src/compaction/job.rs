@@ -19,7 +19,7 @@ use super::stripes::Stripes;
 use super::survivors::{Fates, Rules, Surroundings, Survivors};
 use super::tombstones::{self, InputCover};
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::FileSystem;
+use crate::io::{Access, FileSystem};
 use crate::iter::{Bounds, InternalIterator as _};
 use crate::key::{InternalKey, SeqNo, user_key};
 use crate::merge::{CompactionFilter, MergeOperator};
@@ -34,6 +34,8 @@ pub(crate) struct Job<'j> {
     pub(crate) compaction: &'j Compaction,
     pub(crate) versions: &'j VersionSet,
     pub(crate) fs: &'j dyn FileSystem,
+    /// Of new tables.
+    pub(crate) access: Access,
     pub(crate) tables: &'j Arc<TableCache>,
     pub(crate) family: &'j Family,
     pub(crate) options: &'j ColumnFamilyOptions,

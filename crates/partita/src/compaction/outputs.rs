@@ -117,7 +117,7 @@ impl<'j> Outputs<'j> {
     }
 
     fn begin_table(&self) -> Result<(PendingOutput, TableBuilder)> {
-        let Job { versions, fs, family, options, origin, .. } = self.job;
+        let Job { versions, fs, access, family, options, origin, .. } = self.job;
         let level = self.job.compaction.output_level as i32;
         let table_options =
             options.table_options(FilterLevel::Level(level), self.job.base_level, self.bottommost);
@@ -131,7 +131,7 @@ impl<'j> Outputs<'j> {
             self.oldest_ancestor_time(),
         );
         let path = FileName::Table(pending.number()).in_dir(versions.dir());
-        let file = fs.create_new(&path)?;
+        let file = access.create_new(*fs, &path)?;
         let builder = TableBuilder::new(file, table_options, self.order.clone(), context);
         match builder {
             Ok(builder) => Ok((pending, builder)),

@@ -28,7 +28,7 @@ use crate::compaction::{
     Compaction, Fates, Job, KeyRange, Moment, NewTable, Product, Stripes, split,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::{self, Priority, run_together};
+use crate::io::{self, Access, Priority, run_together};
 use crate::options::DbOptions;
 use crate::table::ReadContext;
 use crate::util::sync::lock;
@@ -317,6 +317,7 @@ impl DbInner {
             compaction,
             versions: &self.versions,
             fs: &*self.fs,
+            access: Access::direct_if(self.options.use_direct_io_for_flush_and_compaction),
             tables: &state.tables,
             family: &state.family,
             options: &state.options,

@@ -1,4 +1,4 @@
-//! Databases whose tables are read past the system's cache of files.
+//! Databases whose tables are read and written past the system's cache of files.
 
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
@@ -10,8 +10,13 @@ use crate::error::ErrorKind;
 use crate::io::{CallKind, DiskFileSystem, Fault, FaultFileSystem, MemoryFileSystem};
 
 /// Opens a database whose blocks hardly find room in memory.
-fn open(dir: &Path, fs: Arc<dyn FileSystem>, use_direct_reads: bool) -> Result<Db> {
-    let options = DbOptions { create_if_missing: true, use_direct_reads, ..DbOptions::default() };
+fn open(dir: &Path, fs: Arc<dyn FileSystem>, direct: bool) -> Result<Db> {
+    let options = DbOptions {
+        create_if_missing: true,
+        use_direct_reads: direct,
+        use_direct_io_for_flush_and_compaction: direct,
+        ..DbOptions::default()
+    };
     DbBuilder::new(dir).file_system(fs).cache(Cache::new(1 << 20)).options(options).open()
 }
 
@@ -51,6 +56,11 @@ fn contents(db: &Db) -> Vec<(Vec<u8>, Vec<u8>)> {
 fn a_database_on_disk_answers_the_same_with_and_without() {
     let home = tempfile::tempdir().unwrap();
     let fs = FaultFileSystem::new(Arc::new(DiskFileSystem));
+    fs.set_rule(|call| {
+        let is_table = call.path.extension().is_some_and(|extension| extension == "sst");
+        let is_cached = [CallKind::Open, CallKind::CreateNew].contains(&call.kind);
+        (is_table && is_cached).then_some(Fault::Error(IoKind::Other))
+    });
     let db = match open(home.path(), Arc::new(fs.clone()), true) {
         Err(error) if error.kind() == ErrorKind::NotSupported => return,
         db => db.unwrap(),
@@ -60,11 +70,13 @@ fn a_database_on_disk_answers_the_same_with_and_without() {
     let direct = contents(&db);
     drop(db);
     let tables = fs.calls_of(CallKind::OpenDirect);
-    assert!(tables > 4, "of four flushes and a compaction, and a probe: {tables}");
+    assert!(fs.calls_of(CallKind::CreateNewDirect) > 4, "four flushes and a compaction");
+    assert!(tables > 4, "all of them, and probes: {tables}");
     assert_eq!(direct.len(), KEYS.div_ceil(37) as usize + KEYS as usize);
     for (number, (_, found)) in direct[KEYS.div_ceil(37) as usize..].iter().enumerate() {
         assert!(*found == value(number as u32), "{number}");
     }
+    fs.clear_rule();
     let db = open(home.path(), Arc::new(fs.clone()), false).unwrap();
     assert!(contents(&db) == direct);
     assert_eq!(fs.calls_of(CallKind::OpenDirect), tables);
@@ -88,5 +100,12 @@ fn a_file_system_without_direct_reads_is_refused_when_the_database_is_opened() {
         assert_eq!(error.kind(), ErrorKind::NotSupported);
         assert_eq!(error.to_string(), "not supported: /db: use_direct_reads: injected");
     }
+    let options =
+        DbOptions { use_direct_io_for_flush_and_compaction: true, ..DbOptions::default() };
+    let builder = DbBuilder::new(dir).file_system(Arc::new(fs.clone())).options(options);
+    let error = builder.open().expect_err("there are no direct writes");
+    let told = "not supported: /db: use_direct_io_for_flush_and_compaction: injected";
+    assert_eq!(error.to_string(), told);
+    builder.open_read_only().unwrap();
     open(dir, Arc::new(fs), false).unwrap();
 }

@@ -12,7 +12,7 @@ use crate::cache::{Reservation, Role};
 use crate::compaction::{Fates, NewTable, Origin, Rules, Stripes, Surroundings, Survivors};
 use crate::error::{Error, Result};
 use crate::filter::FilterLevel;
-use crate::io::FileSystem;
+use crate::io::{Access, FileSystem};
 use crate::iter::{InternalIterator, MergingIterator, RangeTombstones};
 use crate::key::{InternalKey, SeqNo};
 use crate::memtable::MemTable;
@@ -26,6 +26,7 @@ const PROGRESS_ENTRIES: u64 = 1024;
 #[derive(Clone, Copy)]
 pub(super) struct TablePlace<'p> {
     pub(super) fs: &'p dyn FileSystem,
+    pub(super) access: Access,
     pub(super) versions: &'p VersionSet,
     pub(super) snapshots: &'p SnapshotList,
     /// Whether entries are counted when they are written, and compared with what the memtables count.
@@ -36,6 +37,7 @@ impl DbInner {
     pub(super) fn table_place(&self) -> TablePlace<'_> {
         TablePlace {
             fs: &*self.fs,
+            access: Access::direct_if(self.options.use_direct_io_for_flush_and_compaction),
             versions: &self.versions,
             snapshots: &self.snapshots,
             counts_entries: self.options.flush_verify_memtable_count,
@@ -103,8 +105,12 @@ fn write_table(
         pending,
         origin.unix_seconds,
     );
-    let mut builder =
-        TableBuilder::new(place.fs.create_new(&path)?, options, order.clone(), context)?;
+    let mut builder = TableBuilder::new(
+        place.access.create_new(place.fs, &path)?,
+        options,
+        order.clone(),
+        context,
+    )?;
     // Snapshots that are taken from now on see all that the memtables hold.
     let stripes = Stripes::new(place.snapshots.seqnos());
     let mut around = Around { tombstones: all_tombstones(family, memtables), stripes: &stripes };

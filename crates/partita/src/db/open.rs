@@ -138,9 +138,9 @@ pub(super) enum Unknown {
 impl<'o> Opening<'o> {
     /// * Errors: `NotSupported` if tables are to be read in a way that the file system does not have.
     pub(super) fn new(builder: &'o DbBuilder, options: &DbOptions) -> Result<Self> {
-        let access = if options.use_direct_reads { Access::Direct } else { Access::Cached };
+        let access = Access::direct_if(options.use_direct_reads);
         if access == Access::Direct {
-            refuse_indirect(builder)?;
+            refuse_indirect(builder, "use_direct_reads")?;
         }
         let cache = builder.cache.clone();
         let open_tables = OpenTables::new(usize::try_from(options.max_open_files).ok());
@@ -171,8 +171,10 @@ impl<'o> Opening<'o> {
     }
 }
 
-/// Reads a file that every database has as its tables are to be read: they are opened later, when it is too late to refuse.
-fn refuse_indirect(builder: &DbBuilder) -> Result<()> {
+/// Reads a file that every database has past the system's cache: its tables come later, when it is too late to refuse.
+///
+/// * `option`: wants that.
+pub(super) fn refuse_indirect(builder: &DbBuilder, option: &str) -> Result<()> {
     let path = FileName::Current.in_dir(&builder.dir);
     let file = builder.fs.open_direct(&path);
     let read = file.and_then(|file| {
@@ -182,7 +184,7 @@ fn refuse_indirect(builder: &DbBuilder) -> Result<()> {
     });
     read.map_err(|error| match error.kind() {
         ErrorKind::NotSupported => {
-            let message = format!("use_direct_reads: {}", error.message());
+            let message = format!("{option}: {}", error.message());
             Error::not_supported(message).with_source(error).in_file(&builder.dir)
         }
         _ => error,

@@ -23,7 +23,7 @@ use super::jobs::Jobs;
 use super::level0::TablePlace;
 use super::log::{LogPlace, Logs};
 use super::memory::{CACHE_SHARE, Sharers};
-use super::open::{Gathered, Opening, Unknown, order_named, recover_logs};
+use super::open::{Gathered, Opening, Unknown, order_named, recover_logs, refuse_indirect};
 use super::recover::{self, MemoryBound, logs_from, names_in, refuse_lost_logs};
 use super::settings::{Settings, refuse_deeper_tables};
 use super::settle::SpilledTables;
@@ -32,7 +32,7 @@ use super::writer::{Flushing, Writer};
 use super::{ColumnFamily, Db, DbBuilder};
 use crate::batch::{BATCH_BYTES_MAX, BATCH_HEADER_BYTES};
 use crate::error::{Error, Result};
-use crate::io::{FileLock, FileSystem, ThreadPool};
+use crate::io::{Access, FileLock, FileSystem, ThreadPool};
 use crate::options::DbOptions;
 use crate::version::{
     DEFAULT_FAMILY_NAME, FileName, FileNumber, VersionSet, VersionSetOptions, database_exists,
@@ -52,6 +52,9 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     let file_lock = builder.fs.lock(&FileName::Lock.in_dir(&builder.dir))?;
     let versions = versions(builder, &options, level_counts, exists)?;
     let opening = Opening::new(builder, &options)?;
+    if options.use_direct_io_for_flush_and_compaction {
+        refuse_indirect(builder, "use_direct_io_for_flush_and_compaction")?;
+    }
     let families = opening.families(stored.as_ref(), &versions, Unknown::Refused)?;
     refuse_deeper_tables(builder, &families)?;
     let missing = missing_families(builder, &families)?;
@@ -70,6 +73,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     let recovered = {
         let place = TablePlace {
             fs: &*builder.fs,
+            access: Access::direct_if(options.use_direct_io_for_flush_and_compaction),
             versions: &versions,
             snapshots: &snapshots,
             counts_entries: options.flush_verify_memtable_count,

@@ -37,7 +37,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     ///
     /// * Errors: `NotSupported` if there are no such reads here.
     fn open_direct(&self, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
-        Err(Error::not_supported("direct reads: the file system has none").in_file(path))
+        Err(Error::not_supported("direct I/O: the file system has none").in_file(path))
     }
 
     /// Opens a file for reading front to back.
@@ -50,6 +50,13 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     ///
     /// * Errors: if one of that name exists.
     fn create_new(&self, path: &Path) -> Result<Box<dyn WritableFile>>;
+
+    /// Creates a file to be written past the system's cache of files.
+    ///
+    /// * Errors: as [`FileSystem::create_new`]; `NotSupported` if there are no such writes here.
+    fn create_new_direct(&self, path: &Path) -> Result<Box<dyn WritableFile>> {
+        Err(Error::not_supported("direct I/O: the file system has none").in_file(path))
+    }
 
     /// Opens an existing file to write behind its last byte.
     fn append(&self, path: &Path) -> Result<Box<dyn WritableFile>>;
@@ -118,10 +125,10 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     }
 }
 
-/// Whether reads go through the system's cache of files.
+/// Whether reads or writes go through the system's cache of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// They do: what was read lately, by anybody, is in memory twice.
+    /// They do: what was read or written lately, by anybody, is in memory twice.
     #[default]
     Cached,
     /// They go past it, to the device.
@@ -129,11 +136,24 @@ pub enum Access {
 }
 
 impl Access {
+    /// Direct if `direct` is set.
+    pub fn direct_if(direct: bool) -> Self {
+        if direct { Self::Direct } else { Self::Cached }
+    }
+
     /// Opens a file for reads of this kind at any offset.
     pub fn open(self, fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
         match self {
             Self::Cached => fs.open(path),
             Self::Direct => fs.open_direct(path),
+        }
+    }
+
+    /// Creates a file for writes of this kind.
+    pub fn create_new(self, fs: &dyn FileSystem, path: &Path) -> Result<Box<dyn WritableFile>> {
+        match self {
+            Self::Cached => fs.create_new(path),
+            Self::Direct => fs.create_new_direct(path),
         }
     }
 }

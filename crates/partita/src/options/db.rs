@@ -18,7 +18,7 @@ const fn no(why: &'static str) -> Effect {
 
 const NO_LOG: Effect =
     no("there is no LOG file: what happens is told to listeners and counted in statistics");
-const BUFFERED: Effect = no("files are read and written through the operating system's cache");
+const BUFFERED: Effect = no("files are read and written by calls, not through maps");
 const WRITERS: Effect = no("there is one way to write, group commit, and it does not spin");
 const CACHE: Effect = no("there is one cache, the caller's, and open tables are kept in it");
 const FOLLOWER: Effect = no("a database is not followed while another process writes it");
@@ -57,6 +57,9 @@ options! {
         /// Whether tables are read past the system's cache of files, so that what is read is in memory once, and the cache's
         /// budget is all of it. Linux has such reads, on most of its file systems; a database elsewhere is refused.
         use_direct_reads: bool = false, rocksdb "false", since "6.2", Effect::Honoured("table reads");
+        /// Whether flushes and compactions write tables past the system's cache of files, so that new tables do not drive out
+        /// what others have there. Where and when it is refused is as with `use_direct_reads`.
+        use_direct_io_for_flush_and_compaction: bool = false, rocksdb "false", since "6.2", Effect::Honoured("table writes");
         /// Threads for flushes and compactions together.
         max_background_jobs: i32 = 2, rocksdb "2", in 1 to i32::MAX, since "6.2", COMPACTION;
         /// Most threads for the parts of one compaction.
@@ -207,7 +210,6 @@ options! {
         unordered_write: Kind::Switch, "false", since "6.11", WRITERS, "Lets readers see a group in parts.";
         use_adaptive_mutex: Kind::Switch, "false", since "6.2", WRITERS, "Spins on the database's lock.";
         use_direct_io_for_compaction_reads: Kind::Switch, "false", since "11.8", no("compactions read as lookups do: `use_direct_reads`"), "Compactions read past the system's cache.";
-        use_direct_io_for_flush_and_compaction: Kind::Switch, "false", since "6.2", BUFFERED, "Flushes and compactions write past the system's cache.";
         verify_manifest_content_on_close: Kind::Switch, "false", since "11.8", no("a manifest is checked when it is read"), "Reads the manifest again when closing.";
         verify_sst_unique_id_in_manifest: Kind::Switch, "true", since "7.4", no("a table's number and size are compared"), "Compares unique identifiers of tables.";
         wal_filter: Kind::Object, "nullptr", since "6.28", no("recovery applies every record"), "Chooses log records at recovery.";

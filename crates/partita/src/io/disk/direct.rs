@@ -23,7 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::RandomAccessFile;
 
 /// What everything about a read is a multiple of.
-const BLOCK_BYTES: usize = 4096;
+pub(super) const BLOCK_BYTES: usize = 4096;
 /// The longest buffer that a thread keeps: data blocks, and what an iterator reads ahead.
 const KEPT_BYTES: usize = 256 * 1024;
 
@@ -50,9 +50,10 @@ impl DirectFile {
     }
 }
 
+/// How a file is opened to be read so.
 #[cfg(target_os = "linux")]
 #[expect(clippy::unnecessary_wraps, reason = "other platforms refuse")]
-fn direct(_: &Path) -> Result<OpenOptions> {
+pub(super) fn direct(_: &Path) -> Result<OpenOptions> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(nix::libc::O_DIRECT);
@@ -60,18 +61,18 @@ fn direct(_: &Path) -> Result<OpenOptions> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn direct(path: &Path) -> Result<OpenOptions> {
-    Err(Error::not_supported("direct reads on this platform").in_file(path))
+pub(super) fn direct(path: &Path) -> Result<OpenOptions> {
+    Err(Error::not_supported("direct I/O on this platform").in_file(path))
 }
 
-/// A file system without direct reads says so when a file is opened or, some of them, when it is read.
-fn refusal(error: Error, path: &Path) -> Error {
+/// A file system without direct I/O says so when a file is opened or, some of them, when it is read or written.
+pub(super) fn refusal(error: Error, path: &Path) -> Error {
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
     let refused = source.is_some_and(|source: &io::Error| {
         matches!(source.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
     });
     match refused {
-        true => Error::new(ErrorKind::NotSupported, "direct reads: the file system has none")
+        true => Error::new(ErrorKind::NotSupported, "direct I/O: the file system has none")
             .with_source(error)
             .in_file(path),
         false => error,
@@ -99,6 +100,12 @@ impl RandomAccessFile for DirectFile {
     fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The first `len` bytes of `buffer` from an aligned address on; so it is that much longer, a block less one byte.
+pub(super) fn aligned(buffer: &mut [u8], len: usize) -> &mut [u8] {
+    let unaligned = buffer.as_ptr().addr().wrapping_neg() % BLOCK_BYTES;
+    &mut buffer[unaligned..][..len]
 }
 
 /// What is asked for, in whole blocks.
@@ -134,8 +141,7 @@ impl Wanted {
         if buffer.len() < self.buffer_len() {
             buffer.resize(self.buffer_len(), 0);
         }
-        let unaligned = buffer.as_ptr().addr().wrapping_neg() % BLOCK_BYTES;
-        let blocks = &mut buffer[unaligned..][..self.blocks_len()];
+        let blocks = aligned(buffer, self.blocks_len());
         let mut filled = 0;
         while filled < self.end {
             match file.read_at(&mut blocks[filled..], self.offset + filled as u64) {
@@ -153,7 +159,7 @@ impl Wanted {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod tests {
+pub(super) mod tests {
     use std::fs;
 
     use nix::sys::statfs::{EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, statfs};
@@ -213,7 +219,7 @@ mod tests {
     fn a_file_system_without_direct_reads_is_refused_by_name() {
         let error = DirectFile::open(Path::new("/proc/self/status")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
-        let told = "not supported: /proc/self/status: direct reads: the file system has none";
+        let told = "not supported: /proc/self/status: direct I/O: the file system has none";
         assert_eq!(error.to_string(), told);
         let missing = DirectFile::open(Path::new("/proc/self/missing")).unwrap_err();
         assert!(missing.is_not_found(), "{missing}");
@@ -231,8 +237,16 @@ mod tests {
         assert_eq!(kept(), after_first);
     }
 
+    /// Whether [`fetched`] says what there is to know of files in a directory. Some file systems have no device, or do not
+    /// count what they fetch.
+    pub(crate) fn counts_fetches(dir: &Path) -> bool {
+        let kind = statfs(dir).unwrap().filesystem_type();
+        [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC].contains(&kind)
+            && Path::new("/proc/thread-self/io").exists()
+    }
+
     /// Bytes that this thread has had fetched from devices.
-    fn fetched() -> u64 {
+    pub(crate) fn fetched() -> u64 {
         let text = fs::read_to_string("/proc/thread-self/io").unwrap();
         text.lines().find_map(|line| line.strip_prefix("read_bytes: ")).unwrap().parse().unwrap()
     }
@@ -240,11 +254,7 @@ mod tests {
     #[test]
     fn every_read_goes_to_the_device() {
         let Some((dir, _, file)) = file() else { return };
-        let kind = statfs(dir.path()).unwrap().filesystem_type();
-        // Others do not count what they fetch, or have no device.
-        if ![EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC].contains(&kind)
-            || !Path::new("/proc/thread-self/io").exists()
-        {
+        if !counts_fetches(dir.path()) {
             return;
         }
         let plain = DiskFile::open(dir.path().join("file")).unwrap();

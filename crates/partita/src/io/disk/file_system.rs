@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::direct::DirectFile;
+use super::direct_writer::DirectWriter;
 use super::lock::DiskLock;
 use super::{DiskFile, DiskReader, DiskWriter};
 use crate::error::{Error, ErrorKind, Result};
@@ -32,6 +33,10 @@ impl FileSystem for DiskFileSystem {
 
     fn create_new(&self, path: &Path) -> Result<Box<dyn WritableFile>> {
         Ok(Box::new(DiskWriter::create(path)?))
+    }
+
+    fn create_new_direct(&self, path: &Path) -> Result<Box<dyn WritableFile>> {
+        Ok(Box::new(DirectWriter::create(path)?))
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WritableFile>> {

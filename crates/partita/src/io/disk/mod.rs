@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the seam that others use instead")]
 
 mod direct;
+mod direct_writer;
 mod file;
 mod file_system;
 mod lock;

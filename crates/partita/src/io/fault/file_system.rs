@@ -126,6 +126,10 @@ impl FileSystem for FaultFileSystem {
         self.writer(CallKind::CreateNew, path, || self.inner.create_new(path))
     }
 
+    fn create_new_direct(&self, path: &Path) -> Result<Box<dyn WritableFile>> {
+        self.writer(CallKind::CreateNewDirect, path, || self.inner.create_new_direct(path))
+    }
+
     fn append(&self, path: &Path) -> Result<Box<dyn WritableFile>> {
         self.writer(CallKind::Append, path, || self.inner.append(path))
     }

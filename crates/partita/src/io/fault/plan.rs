@@ -13,6 +13,7 @@ pub enum CallKind {
     OpenSequential,
     Create,
     CreateNew,
+    CreateNewDirect,
     Append,
     Overwrite,
     Rename,
@@ -42,12 +43,13 @@ pub enum CallKind {
 
 impl CallKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Open,
         Self::OpenDirect,
         Self::OpenSequential,
         Self::Create,
         Self::CreateNew,
+        Self::CreateNewDirect,
         Self::Append,
         Self::Overwrite,
         Self::Rename,

@@ -89,6 +89,10 @@ impl FileSystem for MemoryFileSystem {
         Ok(Writer::boxed(node, 0, path))
     }
 
+    fn create_new_direct(&self, path: &Path) -> Result<Box<dyn WritableFile>> {
+        self.create_new(path)
+    }
+
     fn append(&self, path: &Path) -> Result<Box<dyn WritableFile>> {
         let node = self.tree().file("open", path)?;
         let end = node.content().bytes().len();
