@@ -42,7 +42,7 @@ impl Report {
         if stand {
             fallen.push(standing);
         }
-        let title = format!("{title}: the cliff has {}", joined_names(&whose));
+        let title = format!("{title}: {} fell off the cliff", joined_names(&whose));
         (Notice::Problem, title, fallen.join(" "))
     }
 

@@ -53,7 +53,7 @@ impl Report {
         let budget = Axis::new("Budget", Unit::Bytes).log();
         let rate = Axis::new("Lookups", Unit::Number("per second of CPU")).log();
         let mut chart = LineChart::new("Lookups for a second of CPU", budget, rate).text(
-            "A line that drops steeply to the left, or lies far below the others, has the cliff.",
+            "A line that drops steeply to the left, or lies far below the others, is off the cliff.",
         );
         for contender in &self.settings.contenders {
             let mine = |(cell, _): &(&Cell, &Measured)| cell.id.contender == contender.name;
