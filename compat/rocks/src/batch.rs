@@ -12,6 +12,15 @@ use partita::batch::Record;
 use crate::db::{Batch, Options, Result, c_bytes, c_path, checked};
 use crate::ffi;
 
+/// The bytes of a batch.
+pub(crate) fn bytes_of(batch: &Batch) -> Vec<u8> {
+    let mut len = 0;
+    // SAFETY: the batch is live; it says how long its bytes are.
+    let data = unsafe { ffi::rocksdb_writebatch_data(batch.0, &mut len) };
+    // SAFETY: the bytes live as long as the batch.
+    unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) }.to_vec()
+}
+
 /// A database with column families, for their handles.
 pub struct Families {
     db: *mut ffi::Db,
@@ -48,11 +57,7 @@ impl Families {
             let handle = record.family().and_then(|family| self.handle(family));
             add(batch.0, handle, record);
         }
-        let mut len = 0;
-        // SAFETY: the batch is live; it says how long its bytes are.
-        let data = unsafe { ffi::rocksdb_writebatch_data(batch.0, &mut len) };
-        // SAFETY: the bytes live as long as the batch.
-        unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) }.to_vec()
+        bytes_of(&batch)
     }
 
     fn handle(&self, family: u32) -> Option<*mut ffi::ColumnFamily> {

@@ -13,7 +13,7 @@ macro_rules! handles {
 
 handles! {
     Db, Options, ReadOptions, WriteOptions, FlushOptions, EnvOptions, IngestOptions, Snapshot, Iter, WriteBatch,
-    SstFileWriter, ColumnFamily, Env, Cache, CompactOptions,
+    SstFileWriter, ColumnFamily, Env, Cache, CompactOptions, WalIterator, WalReadOptions,
 }
 
 unsafe extern "C" {
@@ -220,6 +220,21 @@ unsafe extern "C" {
         options: *const ReadOptions,
         family: *mut ColumnFamily,
     ) -> *mut Iter;
+    pub(crate) fn rocksdb_get_latest_sequence_number(db: *mut Db) -> u64;
+    pub(crate) fn rocksdb_get_updates_since(
+        db: *mut Db,
+        sequence: u64,
+        options: *const WalReadOptions,
+        error: *mut *mut c_char,
+    ) -> *mut WalIterator;
+    pub(crate) fn rocksdb_wal_iter_next(iter: *mut WalIterator);
+    pub(crate) fn rocksdb_wal_iter_valid(iter: *const WalIterator) -> c_uchar;
+    pub(crate) fn rocksdb_wal_iter_status(iter: *const WalIterator, error: *mut *mut c_char);
+    pub(crate) fn rocksdb_wal_iter_get_batch(
+        iter: *const WalIterator,
+        sequence: *mut u64,
+    ) -> *mut WriteBatch;
+    pub(crate) fn rocksdb_wal_iter_destroy(iter: *const WalIterator);
     pub(crate) fn rocksdb_compactoptions_create() -> *mut CompactOptions;
     pub(crate) fn rocksdb_compactoptions_destroy(options: *mut CompactOptions);
     pub(crate) fn rocksdb_compactoptions_set_bottommost_level_compaction(

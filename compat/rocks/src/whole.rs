@@ -12,7 +12,7 @@ use std::ptr;
 use partita::batch::Record;
 
 use crate::Row;
-use crate::batch::add;
+use crate::batch::{add, bytes_of};
 use crate::db::{Batch, Iter, Op, Options, Result, c_bytes, c_path, checked};
 use crate::ffi;
 
@@ -50,6 +50,14 @@ pub struct Ingestion {
     pub without_flush: bool,
     /// `ingest_behind`
     pub behind: bool,
+}
+
+/// What was written since a sequence number.
+pub struct Updates {
+    /// Batches with the sequence numbers at which they start.
+    pub batches: Vec<(u64, Vec<u8>)>,
+    /// Why there are no more.
+    pub status: Result<()>,
 }
 
 type SetIngestion = unsafe extern "C" fn(*mut ffi::IngestOptions, u8);
@@ -230,6 +238,35 @@ impl WholeDb {
         // SAFETY: owned and not used afterwards.
         unsafe { ffi::rocksdb_ingestexternalfileoptions_destroy(options) };
         ingested
+    }
+
+    /// The last sequence number.
+    pub fn last_sequence(&self) -> u64 {
+        // SAFETY: the database is open.
+        unsafe { ffi::rocksdb_get_latest_sequence_number(self.db) }
+    }
+
+    /// What `GetUpdatesSince` gives: batches with their sequence numbers, and the status at the end.
+    pub fn updates_since(&self, sequence: u64) -> Result<Updates> {
+        // SAFETY: the database is open; no options are a null pointer.
+        let iter = checked(|error| unsafe {
+            ffi::rocksdb_get_updates_since(self.db, sequence, ptr::null(), error)
+        })?;
+        let mut batches = Vec::new();
+        // SAFETY: live.
+        while unsafe { ffi::rocksdb_wal_iter_valid(iter) } != 0 {
+            let mut first = 0;
+            // SAFETY: live and valid; the batch is the caller's.
+            let batch = Batch(unsafe { ffi::rocksdb_wal_iter_get_batch(iter, &mut first) });
+            batches.push((first, bytes_of(&batch)));
+            // SAFETY: live and valid.
+            unsafe { ffi::rocksdb_wal_iter_next(iter) };
+        }
+        // SAFETY: live.
+        let status = checked(|error| unsafe { ffi::rocksdb_wal_iter_status(iter, error) });
+        // SAFETY: owned and not used afterwards.
+        unsafe { ffi::rocksdb_wal_iter_destroy(iter) };
+        Ok(Updates { batches, status })
     }
 
     /// All visible rows of a family, first to last.

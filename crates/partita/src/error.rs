@@ -35,7 +35,7 @@ pub enum ErrorKind {
     /// Writes are refused, by request or after a background error.
     ReadOnly,
     /// The read was to end sooner than it could be answered: what it needs is in files and it was limited to memory, or
-    /// it passed more entries than it was allowed. Ask again without the limit.
+    /// it passed more entries than it was allowed. Ask again without the limit. Of updates: some are in no log.
     Incomplete,
 }
 

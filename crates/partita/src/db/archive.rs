@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use crate::batch::BATCH_HEADER_BYTES;
 use crate::error::Result;
 use crate::io::{Clock, FileSystem};
 use crate::options::DbOptions;
@@ -29,6 +30,14 @@ pub(super) struct Archive {
     /// By number.
     kept: Mutex<VecDeque<Kept>>,
 }
+
+/// The archive of the logs in a directory.
+pub(super) fn archive_of(wal_dir: &Path) -> PathBuf {
+    wal_dir.join("archive")
+}
+
+/// What a batch takes in a log at least: a fragment's header and its own.
+const RECORD_BYTES_MIN: u64 = 7 + BATCH_HEADER_BYTES as u64;
 
 struct Kept {
     number: FileNumber,
@@ -48,7 +57,7 @@ impl Archive {
             return Ok(None);
         }
         let archive = Self {
-            dir: wal_dir.join("archive"),
+            dir: archive_of(wal_dir),
             clock: Arc::clone(clock),
             ttl_seconds: options.wal_ttl_seconds,
             bytes_max: options.wal_size_limit_mb.saturating_mul(1 << 20),
@@ -75,9 +84,10 @@ impl Archive {
         Ok(Kept { number, bytes: fs.file_len(&path)?, written_unix_seconds })
     }
 
-    /// Moves a log here. One without records is of no use to anybody.
+    /// Moves a log here. One without records is of no use to anybody, and if it says that it is compressed it does harm:
+    /// RocksDB takes it for one that starts at number 1, and who asks for later ones misses those in logs before it.
     pub(super) fn take(&self, fs: &dyn FileSystem, path: &Path, number: FileNumber) -> Result<()> {
-        if fs.file_len(path)? == 0 {
+        if fs.file_len(path)? < RECORD_BYTES_MIN {
             return fs.remove(path);
         }
         fs.rename(path, &FileName::Log(number).in_dir(&self.dir))?;

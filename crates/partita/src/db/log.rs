@@ -18,7 +18,7 @@ use super::archive::Archive;
 use super::commit::LogRecord;
 use crate::batch::WriteBatch;
 use crate::error::Result;
-use crate::io::{Clock, FileSystem};
+use crate::io::{Clock, FileSystem, copy_front};
 use crate::options::{DbOptions, WalRecoveryMode};
 use crate::util::compression::CompressionType;
 use crate::version::{FileName, FileNumber};
@@ -81,6 +81,24 @@ impl LogPlace {
         }
     }
 
+    /// Cuts off what an abandoned log has behind its readable bytes, if it goes to the archive: nobody who follows the logs
+    /// shall take a failed write for one that was made. Where that fails the log goes.
+    pub(super) fn cut_off(&self, number: FileNumber, readable_bytes: u64) {
+        if self.archive.is_none() {
+            return;
+        }
+        let path = FileName::Log(number).in_dir(&self.dir);
+        let copy = FileName::Temporary(number).in_dir(&self.dir);
+        let file = self.fs.open(&path);
+        let cut = file
+            .and_then(|file| copy_front(&*self.fs, &*file, readable_bytes, &copy))
+            .and_then(|()| self.fs.rename(&copy, &path));
+        if cut.is_err() {
+            let _ = self.fs.remove(&copy);
+            let _ = self.fs.remove(&path);
+        }
+    }
+
     /// Removes logs from the archive that are too old.
     pub(super) fn purge_archive(&self) {
         if let Some(archive) = &self.archive {
@@ -115,6 +133,10 @@ struct OldLog {
 pub(super) struct Logs {
     pub(super) current: FileNumber,
     writer: LogWriter,
+    /// Bytes of the current one that readers find in the file, and that are whole records of writes that did not fail.
+    readable_bytes: u64,
+    /// Those that ended with a failure, and the same of each.
+    abandoned: Vec<(FileNumber, u64)>,
     /// Older ones that are needed, oldest first.
     older: VecDeque<OldLog>,
     /// Obsolete ones that will be written over.
@@ -138,6 +160,8 @@ impl Logs {
         Self {
             current,
             writer,
+            readable_bytes: 0,
+            abandoned: Vec::new(),
             older: older.into_iter().map(found).collect(),
             spares: Vec::new(),
             spares_max: place.spares_max,
@@ -158,23 +182,29 @@ impl Logs {
                 self.writer.add_record(&parts)?;
             }
             if !place.keeps_buffered && !record.sync {
-                self.writer.flush()?;
+                self.flush()?;
             }
         }
-        if record.sync { self.writer.sync() } else { Ok(()) }
+        if record.sync { self.sync() } else { Ok(()) }
     }
 
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.writer.flush()
+        self.writer.flush()?;
+        self.readable_bytes = self.writer.offset();
+        Ok(())
     }
 
     pub(super) fn sync(&mut self) -> Result<()> {
-        self.writer.sync()
+        self.writer.sync()?;
+        self.readable_bytes = self.writer.offset();
+        Ok(())
     }
 
     /// Ends the current log, and hands it to the device. It can be written on.
     pub(super) fn finish_current(&mut self) -> Result<()> {
-        self.writer.finish()
+        self.writer.finish()?;
+        self.readable_bytes = self.writer.offset();
+        Ok(())
     }
 
     /// Begins a log, which takes the place of the current one by [`Logs::replace`].
@@ -182,10 +212,14 @@ impl Logs {
         place.begin(number, self.spares.pop())
     }
 
-    /// Puts a new log in the place of the current one, which was finished.
+    /// Puts a new log in the place of the current one, which was finished, or failed.
     pub(super) fn replace(&mut self, number: FileNumber, writer: LogWriter) {
         let old = std::mem::replace(&mut self.writer, writer);
         let number = std::mem::replace(&mut self.current, number);
+        let readable_bytes = std::mem::take(&mut self.readable_bytes);
+        if readable_bytes < old.offset() {
+            self.abandoned.push((number, readable_bytes));
+        }
         self.older.push_back(OldLog {
             number,
             bytes: old.offset(),
@@ -196,7 +230,7 @@ impl Logs {
     /// Hands the current log to the device and returns all logs with their lengths, oldest first. They stay as they are, but
     /// for what is appended to the last, until [`Logs::end_copy`].
     pub(super) fn begin_copy(&mut self) -> Result<Vec<(FileNumber, u64)>> {
-        self.writer.sync()?;
+        self.sync()?;
         self.copying += 1;
         // Who has a link to one has it for good: it is not written over.
         self.older.iter_mut().for_each(|log| log.recyclable = false);
@@ -207,6 +241,17 @@ impl Logs {
     /// Ends what [`Logs::begin_copy`] began. Logs that nothing needs are forgotten at the next [`Logs::take_older_than`].
     pub(super) fn end_copy(&mut self) {
         self.copying -= 1;
+    }
+
+    /// The current log, and how many bytes of it readers may take.
+    pub(super) fn readable(&self) -> (FileNumber, u64) {
+        (self.current, self.readable_bytes)
+    }
+
+    /// The same of a log that ended with a failure: behind that many bytes may stand a write that was told to have failed.
+    pub(super) fn readable_of_abandoned(&self, number: FileNumber) -> Option<u64> {
+        let found = self.abandoned.iter().find(|(abandoned, _)| *abandoned == number);
+        found.map(|(_, bytes)| *bytes)
     }
 
     /// Bytes of all logs that are needed.

@@ -23,6 +23,7 @@
 //! | `checkpoint.rs`, `new_dir.rs` | the database at one moment, as a directory of its own |
 //! | `ingest/`, `incoming.rs`, `under_way.rs` | tables of others taken in, above all that is there and will be |
 //! | `export.rs` | one family as a directory of its own, and back |
+//! | `updates/` | what was written since a number, from logs in use and kept |
 //! | `tick.rs` | what happens without a write |
 //! | `counters.rs`, `stats.rs`, `estimates.rs` | what is counted; figures as values |
 //! | `properties.rs`, `property_text.rs` | the same under RocksDB's names |
@@ -134,6 +135,7 @@ mod tick;
 #[cfg(test)]
 mod time_tests;
 mod under_way;
+mod updates;
 mod value;
 mod write;
 #[cfg(test)]
@@ -163,6 +165,7 @@ pub use stats::{
     DbStats, FamilyStats, LevelCounters, LevelStats, MemTablesStats, MemTablesSum, SnapshotStats,
     WriteStats,
 };
+pub use updates::Updates;
 pub use value::PinnedValue;
 pub use write::WriteOptions;
 

@@ -367,7 +367,7 @@ pub(super) fn recover_logs(
 
 /// Where the logs are. A directory that was copied may still name its old place (RocksDB 6 names the database's own): if
 /// there is nothing, or another database with logs of its own, they are here.
-fn wal_dir(builder: &DbBuilder, options: &DbOptions) -> Result<PathBuf> {
+pub(super) fn wal_dir(builder: &DbBuilder, options: &DbOptions) -> Result<PathBuf> {
     if !options.wal_dir.is_empty() {
         let dir = PathBuf::from(&options.wal_dir);
         let is_database = builder.fs.exists(&FileName::Current.in_dir(&dir))?;

@@ -145,7 +145,11 @@ impl DbInner {
     fn begin_log_anew(&self, writer: &Writer, number: FileNumber) -> Result<()> {
         let mut logs = lock(&writer.logs);
         let log = writer.place.begin(number, None)?;
+        let (failed, _) = logs.readable();
         logs.replace(number, log);
+        if let Some(bytes) = logs.readable_of_abandoned(failed) {
+            writer.place.cut_off(failed, bytes);
+        }
         let obsolete = logs.take_older_than(number);
         drop(logs);
         self.remove_logs(&obsolete);

@@ -128,6 +128,19 @@ impl Blocks {
         }
     }
 
+    /// Goes on behind the file's end, which has moved. What was seen stays seen.
+    pub(super) fn go_on(&mut self) -> Result<()> {
+        if !self.at_end {
+            return Ok(());
+        }
+        let had = self.block.len();
+        self.block.resize(BLOCK_BYTES, 0);
+        let read = self.file.read_full(&mut self.block[had..]);
+        self.block.truncate(had + read.as_ref().map_or(0, |count| *count));
+        self.at_end = read.is_err() || self.block.len() < BLOCK_BYTES;
+        read.map(drop)
+    }
+
     fn rest(&self) -> &[u8] {
         self.block.get(self.seen..).unwrap_or_default()
     }

@@ -159,6 +159,19 @@ impl LogReader {
         Ok(Some(LogRecord { payload, offset: self.last.start }))
     }
 
+    /// Says that a log has grown which is being written. Its end as it was stood between two records;
+    /// [`LogReader::read_record`] goes on behind it, whether it has come there or not.
+    ///
+    /// * Errors: `Io` if reading fails; the log has ended then.
+    pub(crate) fn read_on(&mut self) -> Result<()> {
+        if self.stopped_by.is_none() {
+            self.ended = true;
+            self.blocks.go_on()?;
+            self.ended = false;
+        }
+        Ok(())
+    }
+
     /// Treats the record read last as damage: its contents make no sense. What follows depends on the mode.
     ///
     /// * Errors: that record's, in the modes that do not forgive.
@@ -184,6 +197,16 @@ impl LogReader {
     /// sequence number.
     pub fn stopped_by(&self) -> Option<&Error> {
         self.stopped_by.as_ref()
+    }
+
+    /// The same for who reads no further.
+    pub(crate) fn into_stopped_by(self) -> Option<Error> {
+        self.stopped_by
+    }
+
+    /// The file, for messages.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.blocks.path()
     }
 
     /// What the log says about the one before it, once the first record was read.
