@@ -7,6 +7,7 @@
 //! | [`rocks_filters`] | RocksDB's filters, compiled plainly or with AVX2, as a contender |
 //! | [`partita_filters`] | Partita's filters as a contender |
 //! | [`budget_engines`] | both engines in the budget benchmark |
+//! | [`location_cells`] | what was aimed at in it |
 //! | [`location_engines`] | both engines in the benchmark of entry locations |
 //! | [`rocks_budget`] | RocksDB's databases under a budget of memory |
 //! | [`database_bench`] | databases of both engines, in turns |
@@ -26,6 +27,7 @@ pub mod budget_engines;
 pub mod compare;
 pub mod contender;
 pub mod database_bench;
+pub mod location_cells;
 pub mod location_engines;
 pub mod partita_database;
 pub mod partita_filters;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 use partita_bench::locations::{Arguments, InChildren, LEGEND, perform_json, run};
 use partita_bench::setup::Setup;
+use partita_compat_latest::location_cells::markdown;
 use partita_compat_latest::location_engines::{Both, contenders};
 use partita_compat_latest::rocks_budget;
 
@@ -46,7 +47,10 @@ fn printed(matches: &ArgMatches) -> Result<String, String> {
     let runner = InChildren { arguments: &["--task"] };
     let setup = Setup::of_this_process([("RocksDB".to_owned(), rocks_budget::version())]);
     let report = run(setup, &settings, &runner, &mut |what| eprintln!("{what}"))?;
-    if matches.get_flag("json") { report.to_json() } else { Ok(report.to_string()) }
+    if matches.get_flag("json") {
+        return report.to_json();
+    }
+    Ok(format!("{report}\n{}", markdown(&report)))
 }
 
 fn command() -> Command {

@@ -70,6 +70,9 @@ pub struct Measured {
     pub p99_us: f64,
     /// Blocks read per lookup.
     pub reads_per_get: PerRole<f64>,
+    /// Blocks looked at per lookup, whether they were in the cache or had to be read.
+    #[serde(default)]
+    pub looks_per_get: PerRole<f64>,
     /// Bytes read per lookup.
     pub bytes_per_get: PerRole<f64>,
     /// Blocks found in the cache, of those asked for; nothing if none was.
@@ -116,6 +119,7 @@ pub fn measure(
         p50_us: quantile_us(0.50),
         p99_us: quantile_us(0.99),
         reads_per_get: reads.map(per_get),
+        looks_per_get: hits.zip(reads).map(|(hits, reads)| per_get(hits + reads)),
         bytes_per_get: bytes.map(per_get),
         hit_rate: hits
             .zip(reads)
