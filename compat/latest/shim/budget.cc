@@ -99,10 +99,16 @@ void* budget_shim_create_bookie(const char* path, bool partitioned, uint64_t blo
   return database.release();
 }
 
-// Flushes, and waits until no compaction is due.
+// Merges all tables into one sorted run, each written anew.
+bool budget_shim_compact_all(void* database, char* error, size_t error_len) {
+  CompactRangeOptions options;
+  options.bottommost_level_compaction = BottommostLevelCompaction::kForceOptimized;
+  return !Fails(static_cast<Database*>(database)->db->CompactRange(options, nullptr, nullptr), error, error_len);
+}
+
+// Waits until no compaction is due.
 bool budget_shim_settle(void* database, char* error, size_t error_len) {
-  WaitForCompactOptions options;
-  options.flush = true;
+  const WaitForCompactOptions options;
   return !Fails(static_cast<Database*>(database)->db->WaitForCompact(options), error, error_len);
 }
 

@@ -101,8 +101,20 @@ impl Loader for RocksLoader {
         self.0.write_synced(entries)
     }
 
-    fn settle(self: Box<Self>) -> Result<(), String> {
+    fn flush(&self) -> Result<(), String> {
+        self.0.flush()
+    }
+
+    fn settle(&self) -> Result<(), String> {
         self.0.settle()
+    }
+
+    fn compact(&self) -> Result<(), String> {
+        self.0.compact_all()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), String> {
+        Ok(())
     }
 }
 

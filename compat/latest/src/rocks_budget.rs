@@ -33,6 +33,8 @@ unsafe extern "C" {
         error: *mut c_char,
         error_len: usize,
     ) -> *mut c_void;
+    fn budget_shim_compact_all(database: *mut c_void, error: *mut c_char, error_len: usize)
+    -> bool;
     fn budget_shim_settle(database: *mut c_void, error: *mut c_char, error_len: usize) -> bool;
     fn budget_shim_last(
         database: *mut c_void,
@@ -204,7 +206,7 @@ impl Database {
     }
 
     /// Makes a level 0 file of what was written.
-    pub fn flush(&mut self) -> Result<(), String> {
+    pub fn flush(&self) -> Result<(), String> {
         let mut error = Message::new();
         // SAFETY: `handle` is open.
         let done = unsafe { budget_shim_flush(self.handle, error.start(), Message::LEN) };
@@ -229,7 +231,15 @@ impl Database {
         files
     }
 
-    /// Flushes, and waits until no compaction is due.
+    /// Merges all tables into one sorted run, each written anew.
+    pub fn compact_all(&self) -> Result<(), String> {
+        let mut error = Message::new();
+        // SAFETY: `handle` is open.
+        let done = unsafe { budget_shim_compact_all(self.handle, error.start(), Message::LEN) };
+        error.or(done, ())
+    }
+
+    /// Waits until no compaction is due.
     pub fn settle(&self) -> Result<(), String> {
         let mut error = Message::new();
         // SAFETY: `handle` is open.

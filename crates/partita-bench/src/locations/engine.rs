@@ -88,8 +88,17 @@ pub trait Loader {
     /// Writes entries as one batch, which survives a power cut when this returns.
     fn add(&self, entries: &[(Key, u64)]) -> Result<(), String>;
 
-    /// Flushes, waits until no compaction is due, and closes the index.
-    fn settle(self: Box<Self>) -> Result<(), String>;
+    /// Makes a table of what was written last.
+    fn flush(&self) -> Result<(), String>;
+
+    /// Waits until no compaction is due.
+    fn settle(&self) -> Result<(), String>;
+
+    /// Merges all tables into one sorted run, each written anew.
+    fn compact(&self) -> Result<(), String>;
+
+    /// Closes the index.
+    fn close(self: Box<Self>) -> Result<(), String>;
 }
 
 /// An index that is read.

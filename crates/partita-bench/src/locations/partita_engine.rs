@@ -66,11 +66,19 @@ impl Loader for PartitaLoader {
         self.0.add_locations(locations).map_err(text)
     }
 
-    fn settle(self: Box<Self>) -> Result<(), String> {
-        let db = self.0.db();
-        db.flush()
-            .and_then(|()| db.wait_for_background_work())
-            .map_err(|error| error.to_string())?;
+    fn flush(&self) -> Result<(), String> {
+        self.0.db().flush().map_err(|error| error.to_string())
+    }
+
+    fn settle(&self) -> Result<(), String> {
+        self.0.db().wait_for_background_work().map_err(|error| error.to_string())
+    }
+
+    fn compact(&self) -> Result<(), String> {
+        self.0.compact().map(drop).map_err(text)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), String> {
         self.0.close().map_err(text)
     }
 }

@@ -111,7 +111,7 @@ impl Report {
             (Source::Loaded { keyspace, .. }, _) => {
                 writeln!(
                     f,
-                    "{} entries of {} ledgers, written as a bookie does, settled",
+                    "{} entries of {} ledgers, written as a bookie does: all but three flushes in one sorted run, these on top",
                     keyspace.len(),
                     keyspace.ledgers
                 )?;

@@ -13,6 +13,9 @@
 //!   shows in the next window, also while the filter is left alone.
 //! * What a miss costs is nominal; how often pieces miss is what the last window with such pieces showed.
 //! * One figure must be a quarter above the other for a change of mind.
+//! * A filter that is left alone because its pieces had to be read would never be found to be in memory. So where it would pay
+//!   if it were, it is tried again after some windows, for a while; after each trial in vain later, and for longer, so that
+//!   its pieces have time to come in.
 //!
 //! Answers never depend on it. Any thread may note samples: they are added up without locks, and a few may be lost.
 
@@ -35,6 +38,12 @@ const WINDOW: u64 = 64;
 /// What a probe costs whose piece is cached, and the search of index and data block; nanoseconds.
 const PROBE_NS: u64 = 60;
 const SEARCH_NS: u64 = 400;
+
+/// Windows that a filter is left alone for before it is tried again, at first and at most.
+const PATIENCE_MIN: u32 = 8;
+const PATIENCE_MAX: u32 = 512;
+/// A trial takes this part of the windows before it.
+const TRIAL_SHARE: u32 = 8;
 
 /// What one sampled lookup showed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +69,10 @@ pub(super) struct FilterHabit {
     data_missed: AtomicU32,
     /// Whether the filter is left alone.
     skips: AtomicBool,
+    /// Windows until it is tried again, if it is left alone; until the trial ends, if it is asked.
+    windows_left: AtomicU32,
+    /// Windows that it is left alone for before the next trial.
+    patience: AtomicU32,
 }
 
 impl Default for FilterHabit {
@@ -69,6 +82,8 @@ impl Default for FilterHabit {
             filter_missed: AtomicU32::new(0),
             data_missed: AtomicU32::new(0),
             skips: AtomicBool::new(false),
+            windows_left: AtomicU32::new(0),
+            patience: AtomicU32::new(PATIENCE_MIN),
         }
     }
 }
@@ -119,11 +134,38 @@ impl FilterHabit {
         let filter_cost = PROBE_NS + u64::from(costs.filter_piece) * filter_missed / 100;
         let search_cost = SEARCH_NS + u64::from(costs.data_block) * data_missed / 100;
         let saved = search_cost * window.count(1) / WINDOW;
-        let skips = self.skips.load(Ordering::Relaxed);
-        let changes = if skips { saved > filter_cost * 5 / 4 } else { saved * 5 / 4 < filter_cost };
-        if changes {
-            self.skips.store(!skips, Ordering::Relaxed);
+        if self.skips.load(Ordering::Relaxed) {
+            if saved > filter_cost * 5 / 4 {
+                self.ask(0);
+            } else if saved > PROBE_NS * 5 / 4 && self.is_last_window() {
+                self.ask(self.patience.load(Ordering::Relaxed) / TRIAL_SHARE);
+            }
+        } else if saved >= filter_cost {
+            // What it was tried for: next time it need not wait for long.
+            self.windows_left.store(0, Ordering::Relaxed);
+            self.patience.store(PATIENCE_MIN, Ordering::Relaxed);
+        } else if saved * 5 / 4 < filter_cost && self.is_last_window() {
+            self.leave_alone();
         }
+    }
+
+    /// Counts a window; whether it was the last.
+    fn is_last_window(&self) -> bool {
+        let left = self.windows_left.load(Ordering::Relaxed).saturating_sub(1);
+        self.windows_left.store(left, Ordering::Relaxed);
+        left == 0
+    }
+
+    fn ask(&self, trial_windows: u32) {
+        self.windows_left.store(trial_windows, Ordering::Relaxed);
+        self.skips.store(false, Ordering::Relaxed);
+    }
+
+    fn leave_alone(&self) {
+        let patience = self.patience.load(Ordering::Relaxed);
+        self.windows_left.store(patience, Ordering::Relaxed);
+        self.patience.store((2 * patience).min(PATIENCE_MAX), Ordering::Relaxed);
+        self.skips.store(true, Ordering::Relaxed);
     }
 }
 
@@ -225,6 +267,50 @@ mod tests {
         assert!(habit.asks(FilterUse::Adaptive));
         lookups(&habit, 1, half_absent(true));
         assert!(!habit.asks(FilterUse::Adaptive));
+    }
+
+    #[test]
+    fn a_filter_that_was_not_in_memory_is_tried_again_and_stays_if_it_is_by_now() {
+        // Nothing is gained by the filter's piece from the file, and much by one in memory.
+        let absent = |filter_missed| {
+            move |_| Sample { absent: true, filter: Some(filter_missed), data: Some(false) }
+        };
+        let habit = FilterHabit::default();
+        lookups(&habit, 1, absent(true));
+        assert!(!habit.asks(FilterUse::Adaptive));
+        // While it is left alone nothing is learnt of its pieces.
+        let unasked = |_| Sample { absent: true, filter: None, data: Some(false) };
+        lookups(&habit, u64::from(PATIENCE_MIN), unasked);
+        assert!(habit.asks(FilterUse::Adaptive), "the trial");
+        lookups(&habit, 5, absent(false));
+        assert!(habit.asks(FilterUse::Adaptive));
+    }
+
+    #[test]
+    fn trials_in_vain_take_an_eighth_of_the_lookups_at_most_and_become_long() {
+        let habit = FilterHabit::default();
+        let (mut asked, mut run, mut longest) = (0, 0, 0);
+        let windows = 10_000;
+        for _ in 0..windows {
+            let asks = habit.asks(FilterUse::Adaptive);
+            run = if asks { run + 1 } else { 0 };
+            longest = longest.max(run);
+            asked += u64::from(asks);
+            lookups(&habit, 1, |_| Sample {
+                absent: true,
+                filter: asks.then_some(true),
+                data: Some(false),
+            });
+        }
+        assert!(asked < windows / 8, "{asked} of {windows} windows");
+        assert_eq!(longest, PATIENCE_MAX / TRIAL_SHARE);
+        // Where keys are there, it is not tried at all.
+        lookups(&habit, 2, present);
+        let tried = (0..1000).any(|_| {
+            lookups(&habit, 1, present);
+            habit.asks(FilterUse::Adaptive)
+        });
+        assert!(!tried);
     }
 
     #[test]

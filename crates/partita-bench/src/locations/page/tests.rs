@@ -54,6 +54,7 @@ pub(super) fn report() -> Report {
         let store = Store {
             load,
             dir: "/index".into(),
+            loaded_entries: keyspace.len(),
             seconds: 2.0,
             cpu_seconds: 1.0,
             resident_peak_bytes: 1 << 30,
