@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Db, FamilyConfig, open, open_write};
+use super::{Db, FamilyConfig, open_beside, open_write};
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::io::{Clock, DiskFileSystem, FileSystem, Scheduler, SystemClock};
@@ -200,16 +200,18 @@ impl DbBuilder {
 
     /// Opens the database to be read, as it is now, together with what its logs hold.
     ///
-    /// Nothing in the directory changes: no lock is taken, no file is made, renamed or removed. A process that writes to
-    /// it meanwhile is not followed.
+    /// Nothing in the directory changes: no lock is taken, no file is made, renamed or removed. A process, RocksDB's too, that
+    /// writes to it meanwhile is not followed, and may flush, compact and remove files as it likes: the opening looks again
+    /// until all that it has opened was there at one moment, and tables stay open from then on, as many as `max_open_files`
+    /// says; without enough handles of the system, none does before it is read.
     ///
-    /// * Errors: `InvalidArgument` if there is no database; `NotSupported` for what Partita has not, named: comparators that
+    /// * Errors: `Busy` if the database changed each time that it was looked at; `InvalidArgument` if there is no database; `NotSupported` for what Partita has not, named: comparators that
     ///   are not registered, values in blob files, user-defined timestamps; `Corruption` with file and offset; `Io`.
     /// * A merge operator that is neither built in nor registered is no error: it is missed, by name, by reads of keys that
     ///   have operands. All others, and all other column families, can be read
     ///   ([`ColumnFamily::missing_merge_operator`](super::ColumnFamily::missing_merge_operator)). Nor are options an error that
     ///   only writing could do harm with.
     pub fn open_read_only(&self) -> Result<Db> {
-        open::open_read_only(self)
+        open_beside::open_read_only(self)
     }
 }

@@ -9,11 +9,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `builder.rs`, `open.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
+//! | `builder.rs`, `open.rs`, `open_beside.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
 //! | `settings.rs`, `missing_operator.rs` | with which options, and what there is to tell of them |
 //! | `jobs.rs` | work in the background, which closing waits for |
 //! | `writer.rs`, `commit.rs`, `write.rs` | what writing needs; the way of a batch |
-//! | `log.rs`, `archive.rs`, `flush_wal.rs`, `log_stats.rs` | logs in use, recycled and kept |
+//! | `log.rs`, `archive.rs`, `flush_wal.rs`, `log_stats.rs`, `file_front.rs` | logs in use, recycled and kept |
 //! | `memtables.rs`, `flush.rs`, `level0.rs`, `install.rs` | memtables frozen and flushed; readers change over |
 //! | `pressure.rs`, `stall.rs`, `memory.rs`, `progress.rs` | writers slowed down by what they leave behind |
 //! | `background_error.rs`, `resume.rs` | what stops writes, and how they go on |
@@ -68,6 +68,7 @@ mod export;
 #[cfg(test)]
 mod export_tests;
 mod family;
+mod file_front;
 mod file_iter;
 mod floor;
 mod flush;
@@ -92,6 +93,9 @@ mod model_tests;
 mod multi_get;
 mod new_dir;
 mod open;
+mod open_beside;
+#[cfg(test)]
+mod open_beside_tests;
 mod open_write;
 #[cfg(test)]
 mod prefix_tests;

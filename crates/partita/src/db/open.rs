@@ -20,14 +20,11 @@ use super::memtables::new_memtable;
 use super::missing_operator::MissingOperator;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
-use super::recover::{
-    Logs, MemoryBound, Recovered, Recovering, logs_from, names_in, refuse_lost_logs, replay,
-};
-use super::settings::Settings;
+use super::recover::{Logs, MemoryBound, Recovered, Recovering, replay};
 use super::snapshot::SnapshotList;
 use super::under_way::UnderWay;
 use super::writer::Writer;
-use super::{ColumnFamily, Db, DbBuilder, DbInner, FamilyConfig, LostLogBytes};
+use super::{ColumnFamily, DbBuilder, DbInner, FamilyConfig, LostLogBytes};
 use crate::cache::Cache;
 use crate::compaction::Picker;
 use crate::error::{Error, ErrorKind, Result};
@@ -37,46 +34,7 @@ use crate::merge::{CompactionFilter, MergeOperator, builtin};
 use crate::options::file::{Finding, OptionsFile};
 use crate::options::{ColumnFamilyOptions, DbOptions, ObjectName};
 use crate::table::ReaderOptions;
-use crate::version::{
-    Family, FileName, FileNumber, OpenTables, TableCache, VersionSet, VersionSetOptions,
-};
-
-pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
-    let settings = Settings::gather(builder, builder.fs.exists(&builder.dir)?)?;
-    let versions = VersionSet::recover(
-        Arc::clone(&builder.fs),
-        &builder.dir,
-        VersionSetOptions {
-            comparators: builder.comparators.clone(),
-            read_only: true,
-            level_counts: settings.level_counts(builder),
-            ..VersionSetOptions::default()
-        },
-    )?;
-    let Settings { stored, options, findings: option_findings, .. } = settings;
-    let opening = Opening::new(builder, &options)?;
-    let families = opening.families(stored.as_ref(), &versions, Unknown::MissedOnUse)?;
-    let wal_dir = wal_dir(builder, &options)?;
-    refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
-    let wal_names = names_in(&*builder.fs, &wal_dir)?;
-    let logs = logs_from(&wal_names, versions.min_log_number_to_keep());
-    let logs =
-        Logs { fs: &*builder.fs, dir: &wal_dir, numbers: &logs, mode: options.wal_recovery_mode };
-    // Nothing may be written, so all of it stays in memory, charged to the cache's budget.
-    let recovered = recover_logs(&logs, &versions, &families, None)?;
-    versions.raise_last_sequence(recovered.last_sequence);
-    let gathered = Gathered {
-        versions,
-        options,
-        option_findings,
-        cache: opening.cache,
-        families,
-        open_tables: opening.open_tables,
-        snapshots: Arc::default(),
-        lost_log_bytes: recovered.lost,
-    };
-    Ok(Db::new(gathered.into_db(builder, Arc::default(), None)))
-}
+use crate::version::{Family, FileName, FileNumber, OpenTables, TableCache, VersionSet};
 
 /// What an opening comes to.
 pub(super) struct Gathered {

@@ -80,7 +80,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         };
         let spill = spilled.spill(place, &families, &opening.cache, &session);
         let logs = recover::Logs {
-            fs: &*builder.fs,
+            open: &|_, path| builder.fs.open_sequential(path),
             dir: &wal_dir,
             numbers: &logs,
             mode: options.wal_recovery_mode,

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use super::apply::{Hints, Target, apply};
 use crate::batch::BatchReader;
 use crate::error::{Error, Result};
-use crate::io::FileSystem;
+use crate::io::{FileSystem, SequentialFile};
 use crate::key::SeqNo;
 use crate::memtable::MemTable;
 use crate::options::WalRecoveryMode;
@@ -113,9 +113,13 @@ pub(super) fn refuse_lost_logs(
     Ok(())
 }
 
+/// Opens the log of a number and path.
+pub(super) type OpenLog<'l> = dyn Fn(FileNumber, &Path) -> Result<Box<dyn SequentialFile>> + 'l;
+
 /// The logs to be read, and how.
 pub(super) struct Logs<'l> {
-    pub(super) fs: &'l dyn FileSystem,
+    /// Opens one of them.
+    pub(super) open: &'l OpenLog<'l>,
     pub(super) dir: &'l Path,
     pub(super) numbers: &'l [FileNumber],
     pub(super) mode: WalRecoveryMode,
@@ -133,7 +137,7 @@ pub(super) fn replay(
 ) -> Result<Recovered> {
     let smallest = families.values().map(|family| family.write_buffer_size).min();
     let mut replay = Replay {
-        fs: logs.fs,
+        open: logs.open,
         mode: logs.mode,
         check_bytes: smallest.map_or(CHECK_BYTES, |bytes| CHECK_BYTES.min(bytes / 8)),
         unchecked_bytes: 0,
@@ -155,7 +159,7 @@ pub(super) fn replay(
 }
 
 struct Replay<'r> {
-    fs: &'r dyn FileSystem,
+    open: &'r OpenLog<'r>,
     mode: WalRecoveryMode,
     families: BTreeMap<u32, Recovering>,
     bound: Option<MemoryBound<'r>>,
@@ -178,7 +182,7 @@ impl Replay<'_> {
             ..LogReaderOptions::default()
         };
         let (sender, dropped) = std::sync::mpsc::channel();
-        let mut reader = LogReader::new(self.fs.open_sequential(path)?, options).with_reporter(
+        let mut reader = LogReader::new((self.open)(log, path)?, options).with_reporter(
             move |dropped: &Dropped| {
                 // The receiver outlives the reader.
                 let _ = sender.send(dropped.clone());

@@ -228,7 +228,7 @@ impl TableCache {
     }
 
     fn open(&self, file: &TableFile, level: usize, ctx: &mut ReadContext) -> Result<TableReader> {
-        let opened = self.open_file(file)?;
+        let opened = file.held().map_or_else(|| self.open_file(file), Ok)?;
         let path = opened.path().to_owned();
         let damage = |message| Err(Error::corruption(message).in_file(&path));
         if opened.len() != file.file_bytes {
@@ -258,6 +258,13 @@ impl TableCache {
             )),
             _ => Ok(reader),
         }
+    }
+
+    /// Opens the file of a table, which is not read, and holds it until nobody names the table: whoever removes it meanwhile does
+    /// not take it away.
+    pub(crate) fn hold(&self, file: &TableFile) -> Result<()> {
+        file.hold(self.open_file(file)?);
+        Ok(())
     }
 
     /// Reads a table that was just written, whole, and checks all that can be checked.

@@ -1,11 +1,13 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::obsolete::{ObsoleteFile, ObsoleteFiles};
 use super::table_cache::ReaderSlot;
 use super::{FileMeta, FileNumber, TableCounts};
+use crate::io::RandomAccessFile;
 use crate::key::{KeyOrder, PACKED_LEN, SeqNo, ValueType, pack};
+use crate::util::sync::lock;
 
 /// The packed word of a boundary that is the end of a range tombstone.
 const TOMBSTONE_END: u64 = pack(SeqNo::MAX, ValueType::RangeDeletion);
@@ -19,6 +21,8 @@ const TOMBSTONE_END: u64 = pack(SeqNo::MAX, ValueType::RangeDeletion);
 pub struct TableFile {
     pub(super) meta: FileMeta,
     pub(super) slot: ReaderSlot,
+    /// The file, where it is held before it is read.
+    held: Mutex<Option<Arc<dyn RandomAccessFile>>>,
     /// Set when a durable edit took the file out of the database.
     obsolete: OnceLock<Arc<ObsoleteFiles>>,
     compacting: AtomicBool,
@@ -31,9 +35,23 @@ impl TableFile {
             known_counts: meta.counts.map_or_else(OnceLock::new, OnceLock::from),
             meta,
             slot: ReaderSlot::default(),
+            held: Mutex::default(),
             obsolete: OnceLock::new(),
             compacting: AtomicBool::new(false),
         }
+    }
+
+    pub(super) fn hold(&self, file: Arc<dyn RandomAccessFile>) {
+        *lock(&self.held) = Some(file);
+    }
+
+    pub(super) fn held(&self) -> Option<Arc<dyn RandomAccessFile>> {
+        lock(&self.held).clone()
+    }
+
+    /// Ends what [`TableCache::hold`](super::TableCache::hold) began.
+    pub(crate) fn let_go(&self) {
+        *lock(&self.held) = None;
     }
 
     /// Reserves the table for a compaction; false if another one has it.

@@ -1,12 +1,13 @@
 //! The logs there are, in use and archived, and one of them being read.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::batch::{BatchReader, WriteBatch};
 use crate::db::archive::archive_of;
+use crate::db::file_front::FileFront;
 use crate::db::recover::{logs_from, names_in};
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, SequentialFile};
@@ -66,7 +67,7 @@ pub(super) struct OpenLog {
 impl OpenLog {
     fn new(number: FileNumber, file: Box<dyn SequentialFile>, readable_bytes: Option<u64>) -> Self {
         let readable_bytes = Arc::new(AtomicU64::new(readable_bytes.unwrap_or(u64::MAX)));
-        let front = Front { file, read_bytes: 0, readable_bytes: Arc::clone(&readable_bytes) };
+        let front = FileFront::new(file, Arc::clone(&readable_bytes));
         let options = LogReaderOptions {
             // Behind damage nothing is used; whether something is missing the next log tells.
             mode: WalRecoveryMode::PointInTime,
@@ -113,30 +114,5 @@ impl OpenLog {
     /// That damage.
     pub(super) fn into_damage(self) -> Option<Error> {
         self.reader.into_stopped_by()
-    }
-}
-
-/// The front of a file that is being written.
-#[derive(Debug)]
-struct Front {
-    file: Box<dyn SequentialFile>,
-    read_bytes: u64,
-    readable_bytes: Arc<AtomicU64>,
-}
-
-impl SequentialFile for Front {
-    fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
-        let left = self.readable_bytes.load(Ordering::Relaxed).saturating_sub(self.read_bytes);
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buf.len());
-        if most == 0 {
-            return Ok(0);
-        }
-        let count = self.file.read(&mut buf[..most])?;
-        self.read_bytes += count as u64;
-        Ok(count)
-    }
-
-    fn path(&self) -> &Path {
-        self.file.path()
     }
 }
