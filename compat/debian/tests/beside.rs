@@ -22,10 +22,10 @@ fn write(db: &WholeDb, n: u32) {
         .flat_map(|family| (0..10).map(move |key| change(family, key)))
         .collect();
     db.write(&changes).unwrap();
-    if n % 3 == 0 {
+    if n.is_multiple_of(3) {
         db.flush(n as usize / 3 % FAMILIES.len()).unwrap();
     }
-    if n % 20 == 0 {
+    if n.is_multiple_of(20) {
         db.compact(n as usize / 20 % FAMILIES.len(), LastLevel::Force);
     }
 }
