@@ -1,6 +1,7 @@
 //! Layouts of tables.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,5 +21,18 @@ impl fmt::Display for Layout {
             Self::Full => "full",
             Self::Partitioned => "partitioned",
         })
+    }
+}
+
+impl FromStr for Layout {
+    type Err = String;
+
+    /// The layout of this name.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "full" => Ok(Self::Full),
+            "partitioned" => Ok(Self::Partitioned),
+            _ => Err(format!("{text:?} is no layout: full or partitioned")),
+        }
     }
 }

@@ -5,15 +5,23 @@
 #![forbid(unsafe_code)]
 
 pub mod amounts;
+mod arguments;
 pub mod budget;
 pub mod children;
 pub mod clock;
 pub mod filter_bench;
+mod json_files;
 pub mod layout;
 pub mod links;
 pub mod locations;
 pub mod lookups;
 pub mod memory;
 pub mod objects;
+#[cfg(feature = "page")]
+mod page_file;
 mod partita_figures;
+mod progress;
 pub mod setup;
+
+#[cfg(feature = "page")]
+pub use page_file::PageFile;

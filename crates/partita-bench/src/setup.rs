@@ -53,6 +53,23 @@ impl Setup {
     }
 }
 
+#[cfg(feature = "page")]
+impl Setup {
+    /// What stands at the head of a page.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let machine = &self.machine;
+        let mut facts = vec![
+            ("Command", format!("`{}`", self.command)),
+            ("Versions", self.versions()),
+            ("Processors", format!("{} × {}", machine.cpus, machine.cpu)),
+        ];
+        let memory = machine.memory_bytes;
+        facts.extend(memory.map(|bytes| ("Memory", partita_charts::human::bytes(bytes as f64))));
+        facts.push(("System", machine.kernel.clone()));
+        facts
+    }
+}
+
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_optimised {

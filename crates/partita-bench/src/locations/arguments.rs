@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::error::{Error, ErrorKind};
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use clap::error::Error;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use super::engine::{ReadMode, Tables};
 use super::plan::{Contender, Files, Settings, Source};
 use crate::amounts::{parse_count, parse_size};
+use crate::arguments::{list_option, option, value_of, values_of};
 use crate::layout::Layout;
 use crate::lookups::{Effort, Keyspace, Mix};
 
@@ -29,27 +30,20 @@ pub struct Arguments {
     seed: u32,
 }
 
-// By hand, since clap's derive would have the workspace of the compatibility tests build RocksDB anew.
 impl Args for Arguments {
     fn augment_args(command: Command) -> Command {
-        let one = |name: &'static str, value: &'static str, default: &'static str, help| {
-            Arg::new(name).long(name).value_name(value).default_value(default).help(help)
-        };
-        let list = |name, value, default, help| {
-            one(name, value, default, help).value_delimiter(',').action(ArgAction::Append)
-        };
         let loading = ["keys", "ledgers", "flush-entries", "layout", "block-size", "dir"];
         command
             .arg(
-                one("keys", "COUNT", "10M", "Entries of all ledgers together, as in 50M")
+                option("keys", "COUNT", "10M", "Entries of all ledgers together, as in 50M")
                     .value_parser(parse_count),
             )
             .arg(
-                one("ledgers", "COUNT", "1000", "Ledgers that are written side by side")
+                option("ledgers", "COUNT", "1000", "Ledgers that are written side by side")
                     .value_parser(parse_count),
             )
             .arg(
-                one(
+                option(
                     "flush-entries",
                     "COUNT",
                     "250k",
@@ -58,20 +52,20 @@ impl Args for Arguments {
                 .value_parser(parse_count),
             )
             .arg(
-                list("budget", "SIZES", "16MiB,64MiB,256MiB", "Budgets of memory, divided by commas")
+                list_option("budget", "SIZES", "16MiB,64MiB,256MiB", "Budgets of memory, divided by commas")
                     .value_parser(parse_size),
             )
             .arg(
-                list(
+                list_option(
                     "layout",
                     "LAYOUTS",
                     "full,partitioned",
                     "Layouts of index and filter, divided by commas",
                 )
-                .value_parser(parse_layout),
+                .value_parser(str::parse::<Layout>),
             )
             .arg(
-                list(
+                list_option(
                     "block-size",
                     "SIZES",
                     "64KiB",
@@ -81,11 +75,11 @@ impl Args for Arguments {
                 .value_parser(parse_size),
             )
             .arg(
-                one("threads", "COUNT", "4", "Threads that ask")
+                option("threads", "COUNT", "4", "Threads that ask")
                     .value_parser(value_parser!(u64).range(1..=1024)),
             )
             .arg(
-                one(
+                option(
                     "warmup",
                     "SECONDS",
                     "20",
@@ -95,7 +89,7 @@ impl Args for Arguments {
                 .value_parser(value_parser!(f64)),
             )
             .arg(
-                one(
+                option(
                     "seconds",
                     "SECONDS",
                     "1",
@@ -121,7 +115,7 @@ impl Args for Arguments {
                     ),
             )
             .arg(
-                one(
+                option(
                     "read-mode",
                     "MODE",
                     "buffered",
@@ -130,7 +124,7 @@ impl Args for Arguments {
                 .value_parser(parse_read_mode),
             )
             .arg(
-                one("seed", "NUMBER", "1", "Seed of the keys that are asked for")
+                option("seed", "NUMBER", "1", "Seed of the keys that are asked for")
                     .value_parser(value_parser!(u32)),
             )
     }
@@ -142,28 +136,20 @@ impl Args for Arguments {
 
 impl FromArgMatches for Arguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        fn one<T: Clone + Send + Sync + 'static>(
-            matches: &ArgMatches,
-            name: &str,
-        ) -> Result<T, Error> {
-            let value = matches.get_one(name).cloned();
-            value.ok_or_else(|| Error::raw(ErrorKind::MissingRequiredArgument, name))
-        }
-        let list = |name| matches.get_many(name).unwrap_or_default().copied().collect();
         Ok(Self {
-            keys: one(matches, "keys")?,
-            ledgers: one(matches, "ledgers")?,
-            flush_entries: one(matches, "flush-entries")?,
-            budgets: list("budget"),
-            layouts: matches.get_many("layout").unwrap_or_default().copied().collect(),
-            block_sizes: list("block-size"),
-            threads: one(matches, "threads")?,
-            warm_up_seconds: one(matches, "warmup")?,
-            seconds: one(matches, "seconds")?,
+            keys: value_of(matches, "keys")?,
+            ledgers: value_of(matches, "ledgers")?,
+            flush_entries: value_of(matches, "flush-entries")?,
+            budgets: values_of(matches, "budget"),
+            layouts: values_of(matches, "layout"),
+            block_sizes: values_of(matches, "block-size"),
+            threads: value_of(matches, "threads")?,
+            warm_up_seconds: value_of(matches, "warmup")?,
+            seconds: value_of(matches, "seconds")?,
             dir: matches.get_one("dir").cloned(),
             db: matches.get_one("db").cloned(),
-            read_mode: one(matches, "read-mode")?,
-            seed: one(matches, "seed")?,
+            read_mode: value_of(matches, "read-mode")?,
+            seed: value_of(matches, "seed")?,
         })
     }
 
@@ -246,14 +232,6 @@ impl Arguments {
             flush_entries: self.flush_entries,
             load_budget_bytes: LOAD_BUDGET_BYTES,
         })
-    }
-}
-
-fn parse_layout(text: &str) -> Result<Layout, String> {
-    match text.trim() {
-        "full" => Ok(Layout::Full),
-        "partitioned" => Ok(Layout::Partitioned),
-        _ => Err(format!("{text:?} is no layout: full or partitioned")),
     }
 }
 

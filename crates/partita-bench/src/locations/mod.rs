@@ -26,8 +26,6 @@ mod task;
 
 pub use arguments::Arguments;
 pub use engine::{Engines, Index, Loader, Opening, ReadMode, Tables};
-#[cfg(feature = "page")]
-pub use page::PageFile;
 pub use partita_engine::{PARTITA, PartitaAlone, load_partita, open_partita};
 pub use plan::{Contender, Files, Settings, Source, run};
 pub use report::{Directory, LEGEND, Report};

@@ -9,14 +9,12 @@
 //! ```
 
 mod cliff;
-mod file;
 mod lookups;
 
 use partita_charts::{
     Axis, BarChart, Cell as Field, Column, LineChart, Notice, Page, Section, Table, Unit, human,
 };
 
-pub use self::file::PageFile;
 use super::plan::Source;
 use super::report::{Report, joined_names};
 use crate::lookups::PerRole;
@@ -56,14 +54,10 @@ impl Report {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let effort = &self.settings.effort;
-        let machine = &self.setup.machine;
         let budgets = self.settings.budgets_bytes.iter().map(|&bytes| budget_name(bytes));
         let warm_up = human::seconds(effort.warm_up_seconds * effort.warm_up_rounds as f64);
-        let mut facts = vec![
-            ("Command", format!("`{}`", self.setup.command)),
-            ("Versions", self.setup.versions()),
-            ("Processors", format!("{} × {}", machine.cpus, machine.cpu)),
-            ("System", machine.kernel.clone()),
+        let mut facts = self.setup.facts();
+        facts.extend([
             ("Entries", self.entries()),
             ("Budgets", budgets.collect::<Vec<_>>().join(", ")),
             (
@@ -76,10 +70,7 @@ impl Report {
                     effort.seed
                 ),
             ),
-        ];
-        if let Some(bytes) = machine.memory_bytes {
-            facts.insert(3, ("Memory", human::bytes(bytes as f64)));
-        }
+        ]);
         facts
     }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use partita_ledger::{IndexBuilder, IndexOptions};
 
-use super::store::progress_bar;
 use crate::lookups::{Key, LedgerEnd, Sample, SplitMix};
+use crate::progress::progress_bar;
 
 /// Entries that are drawn at most: several for each data block of an index of ten million entries.
 const ENTRIES_MAX: usize = 1 << 21;

@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Engines, Tables};
 use crate::clock::process_time;
+use crate::json_files::{failed, read_json, write_json};
 use crate::lookups::{Key, Keyspace};
 use crate::memory::Resident;
+use crate::progress::progress_bar;
 
 /// What is loaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -173,27 +173,4 @@ pub(super) fn read_through(dir: &Path) -> Result<(), String> {
         copied.map_err(|error| failed(&path, &error))?;
     }
     Ok(())
-}
-
-/// A line on standard error, if that is a terminal.
-pub(super) fn progress_bar(length: u64, of: &'static str) -> ProgressBar {
-    let style = "{wide_bar} {human_pos} of {human_len} {msg}, {per_sec}, {eta} left";
-    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
-    bar.with_message(of).with_style(
-        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
-    )
-}
-
-fn failed(path: &Path, error: &dyn std::fmt::Display) -> String {
-    format!("{}: {error}", path.display())
-}
-
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
-    let json = fs::read_to_string(path).map_err(|error| failed(path, &error))?;
-    serde_json::from_str(&json).map_err(|error| failed(path, &error))
-}
-
-fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), String> {
-    let json = serde_json::to_string_pretty(value).map_err(|error| failed(path, &error))?;
-    fs::write(path, json).map_err(|error| failed(path, &error))
 }

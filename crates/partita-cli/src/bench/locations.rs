@@ -1,17 +1,16 @@
 //! `partita bench locations`: the index of a bookie's entry locations.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use clap::Args;
+use partita_bench::PageFile;
 use partita_bench::locations::{
-    Arguments, InChildren, LEGEND, PARTITA, PageFile, PartitaAlone, Report, Runner, perform_json,
-    run,
+    Arguments, InChildren, LEGEND, PARTITA, PartitaAlone, Report, Runner, perform_json, run,
 };
 use partita_bench::setup::Setup;
 
 use crate::outcome::Outcome;
-use crate::output;
 
 /// Look up entry locations, as a bookie does, under budgets of memory.
 ///
@@ -39,26 +38,14 @@ pub(crate) struct Locations {
 impl Locations {
     /// Runs the benchmark and prints its report. The error is one of standard output.
     pub(crate) fn run(&self) -> io::Result<Outcome> {
-        let mut out = output::stdout();
-        let printed = if self.legend {
+        super::print(if self.legend {
             Ok(LEGEND.to_owned())
         } else if let Some(task) = &self.task {
             perform_json(task, &PartitaAlone)
         } else {
             let runner = InChildren { arguments: &["bench", "locations", "--task"] };
             self.report(&runner)
-        };
-        match printed {
-            Ok(text) => {
-                writeln!(out, "{}", text.trim_end())?;
-                out.flush()?;
-                Ok(Outcome::Clean)
-            }
-            Err(message) => {
-                output::complain(message);
-                Ok(Outcome::Unseen)
-            }
-        }
+        })
     }
 
     /// Runs, writes the page if there is to be one, and returns what to print.
@@ -66,7 +53,7 @@ impl Locations {
         let page = self.report.as_deref().map(PageFile::reserve).transpose()?;
         let report = self.measure(runner)?;
         if let Some(page) = page {
-            page.write(&report)?;
+            page.write(&report.to_page())?;
         }
         if self.json { report.to_json() } else { Ok(report.to_string()) }
     }

@@ -3,11 +3,12 @@
 mod locations;
 mod page;
 
-use std::io;
+use std::io::{self, Write as _};
 
 use clap::Subcommand;
 
 use crate::outcome::Outcome;
+use crate::output;
 
 /// The commands.
 #[derive(Subcommand)]
@@ -22,6 +23,22 @@ impl Command {
         match self {
             Self::Locations(command) => command.run(),
             Self::Page(command) => command.run(),
+        }
+    }
+}
+
+/// Prints what a benchmark came to, or complains. The error is one of standard output.
+fn print(text: Result<String, String>) -> io::Result<Outcome> {
+    match text {
+        Ok(text) => {
+            let mut out = output::stdout();
+            writeln!(out, "{}", text.trim_end())?;
+            out.flush()?;
+            Ok(Outcome::Clean)
+        }
+        Err(message) => {
+            output::complain(message);
+            Ok(Outcome::Unseen)
         }
     }
 }

@@ -4,7 +4,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use partita_bench::locations::{PageFile, Report};
+use partita_bench::PageFile;
+use partita_bench::locations::Report;
 
 use crate::outcome::Outcome;
 use crate::output;
@@ -45,7 +46,7 @@ fn again(json: &Path, page: Option<&Path>) -> Result<Report, String> {
     let text = std::fs::read_to_string(json).map_err(|error| failed(&error))?;
     let report = Report::from_json(&text).map_err(|error| failed(&error))?;
     if let Some(page) = page {
-        PageFile::reserve(page)?.write(&report)?;
+        PageFile::reserve(page)?.write(&report.to_page())?;
     }
     Ok(report)
 }

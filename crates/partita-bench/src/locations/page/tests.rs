@@ -40,7 +40,7 @@ fn cell(contender: &str, budget_bytes: u64, cpu_us: f64, metadata_bytes: f64) ->
 }
 
 /// Of Partita and a RocksDB that falls off the cliff.
-pub(super) fn report() -> Report {
+fn report() -> Report {
     let keyspace = Keyspace { ledgers: 10, entries: 1000 };
     let store = |name: &str, engine: &str| {
         let tables = Tables::with_blocks(Layout::Full, 64 << 10).unwrap();

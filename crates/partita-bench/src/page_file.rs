@@ -5,9 +5,8 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use partita_charts::Page;
 use tempfile::NamedTempFile;
-
-use crate::locations::Report;
 
 /// A place for a page, taken before the run, which takes minutes: what cannot be written is to be known before it.
 ///
@@ -40,10 +39,9 @@ impl PageFile {
         Ok(Self { path: path.to_owned(), page })
     }
 
-    /// Writes the page of a report.
-    pub fn write(mut self, report: &Report) -> Result<(), String> {
-        let html = report.to_page().to_html();
-        let written = self.page.write_all(html.as_bytes());
+    /// Writes the page.
+    pub fn write(mut self, page: &Page) -> Result<(), String> {
+        let written = self.page.write_all(page.to_html().as_bytes());
         written
             .and_then(|()| Ok(self.page.persist(&self.path).map(drop)?))
             .map_err(|error| format!("{}: {error}", self.path.display()))
@@ -53,7 +51,6 @@ impl PageFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locations::page::tests::report;
 
     #[test]
     fn what_cannot_be_written_is_refused_at_once() {
@@ -72,7 +69,7 @@ mod tests {
         std::fs::write(&path, "the last one").unwrap();
         drop(PageFile::reserve(&path).unwrap());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "the last one");
-        PageFile::reserve(&path).unwrap().write(&report()).unwrap();
+        PageFile::reserve(&path).unwrap().write(&Page::new("A page")).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("<!DOCTYPE html>"));
         assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "nothing else is left");
         // A page is for others to read, as far as files are here.
