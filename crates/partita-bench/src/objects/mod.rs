@@ -1,11 +1,18 @@
 //! The load of an object store's metadata manager: keys that are allocated, committed, looked up, listed, deleted and purged.
 //!
 //! ```text
-//! plan.rs        what the load is made of
-//!   round.rs     what happens in a round: a function of its number, so that a run can stop and go on anywhere
-//!   names.rs     names of keys, and notes that make rows as long as they have to be
-//! target.rs      what an engine does to take part, and how a round is done on it      partita_target.rs   Partita's objects
+//! arguments.rs     the command line
+//! settings.rs      which loads           report.rs   the table      page.rs   charts
+//!   load.rs        one load, begun or taken up again, in a child process
+//!     row.rs       a stretch of it, measured
+//!     engine.rs    what an engine does to take part, and what it tells     partita_engine.rs   Partita's objects
+//!   plan.rs        what the load is made of
+//!     round.rs     what happens in a round: a function of its number, so that a run can stop and go on anywhere
+//!     names.rs     names of keys, and notes that make rows as long as they have to be
+//!     target.rs    the operations of an engine, and how a round is done with them   partita_target.rs   Partita's
 //! ```
+//!
+//! [`Settings`] say what to run, [`run`] runs it, [`Report`] is the result; an engine takes part through [`Engines`].
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -26,13 +33,29 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod arguments;
+mod engine;
+mod load;
 mod names;
+#[cfg(feature = "page")]
+mod page;
+mod partita_engine;
 mod partita_target;
 mod plan;
+mod report;
 mod round;
+mod row;
+mod settings;
 mod target;
 
+pub use arguments::Arguments;
+pub use engine::{Engine, Engines, Figures, Opening};
+pub use load::{Load, Loaded, Task, perform};
 pub use names::Name;
+pub use partita_engine::{PARTITA, PartitaAlone, open_partita};
 pub use plan::Plan;
+pub use report::{LEGEND, Report};
 pub use round::{Listed, Lookup, Round};
+pub use row::Row;
+pub use settings::{Contender, Settings, run};
 pub use target::{Done, Driver, Target};

@@ -51,6 +51,10 @@ impl Target for ObjectStore {
         Ok(said(self.purge_deleted(limit))?.keys.len())
     }
 
+    fn write(&mut self) -> Result<(), String> {
+        self.flush().map(drop).map_err(|error| error.to_string())
+    }
+
     fn open_keys(&mut self) -> Result<Vec<(String, u64)>, String> {
         let keys = self.tables().open_keys.scan().keys().map_err(|error| error.to_string())?;
         keys.map(|key| match key {

@@ -1,7 +1,9 @@
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
+
 /// What the load is made of. Rows are those of keys that are open, committed or deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Keys that are allocated and committed.
     pub keys: u64,

@@ -1,6 +1,7 @@
 //! `partita bench …`: what the engine does under load.
 
 mod locations;
+mod objects;
 mod page;
 
 use std::io::{self, Write as _};
@@ -14,6 +15,7 @@ use crate::output;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Locations(locations::Locations),
+    Objects(objects::Objects),
     Page(page::Page),
 }
 
@@ -22,6 +24,7 @@ impl Command {
     pub(crate) fn run(&self) -> io::Result<Outcome> {
         match self {
             Self::Locations(command) => command.run(),
+            Self::Objects(command) => command.run(),
             Self::Page(command) => command.run(),
         }
     }

@@ -1,16 +1,14 @@
 //! `partita bench page`: a report that was kept as data.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use partita_bench::PageFile;
-use partita_bench::locations::Report;
+use partita_bench::{PageFile, locations, objects};
 
 use crate::outcome::Outcome;
-use crate::output;
 
-/// Print a report of `bench locations` again, from what `--json` printed.
+/// Print a report of `bench locations` or `bench objects` again, from what `--json` printed.
 ///
 /// The benchmark with RocksDB beside Partita (`compat/`) makes no pages: this makes one of its figures, too.
 #[derive(Args, Debug)]
@@ -26,29 +24,26 @@ pub(crate) struct Page {
 impl Page {
     /// Prints the report and writes its page. The error is one of standard output.
     pub(crate) fn run(&self) -> io::Result<Outcome> {
-        match again(&self.json, self.report.as_deref()) {
-            Ok(report) => {
-                let mut out = output::stdout();
-                write!(out, "{report}")?;
-                out.flush()?;
-                Ok(Outcome::Clean)
-            }
-            Err(message) => {
-                output::complain(message);
-                Ok(Outcome::Unseen)
-            }
-        }
+        super::print(again(&self.json, self.report.as_deref()))
     }
 }
 
-fn again(json: &Path, page: Option<&Path>) -> Result<Report, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", json.display());
-    let text = std::fs::read_to_string(json).map_err(|error| failed(&error))?;
-    let report = Report::from_json(&text).map_err(|error| failed(&error))?;
+/// The text of a report, whose page is written if there is to be one.
+fn again(json: &Path, page: Option<&Path>) -> Result<String, String> {
+    let path = json.display();
+    let failed = |error: &dyn std::fmt::Display| format!("{path}: {error}");
+    let json = std::fs::read_to_string(json).map_err(|error| failed(&error))?;
+    let (text, made) = match objects::Report::from_json(&json) {
+        Ok(report) => (report.to_string(), report.to_page()),
+        Err(_) => {
+            let report = locations::Report::from_json(&json).map_err(|error| failed(&error))?;
+            (report.to_string(), report.to_page())
+        }
+    };
     if let Some(page) = page {
-        PageFile::reserve(page)?.write(&report.to_page())?;
+        PageFile::reserve(page)?.write(&made)?;
     }
-    Ok(report)
+    Ok(text)
 }
 
 #[cfg(test)]
