@@ -159,7 +159,9 @@ fn a_reader_opens_beside_a_writer_that_flushes_and_compacts_all_the_time() {
                         opened += 1;
                     }
                     // It may be too fast for us.
-                    Err(error) => assert_eq!(error.kind(), crate::ErrorKind::Busy, "{error}"),
+                    Err(error) => {
+                        assert_eq!(error.kind(), crate::error::ErrorKind::Busy, "{error}");
+                    }
                 }
             }
             assert!(opened > 0);
