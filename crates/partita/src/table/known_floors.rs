@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 const BOUND_WORDS: usize = 3;
 const FLOOR_WORDS: usize = 2;
 /// Entries of a table for each line, and how many lines a table has.
-const ENTRIES_OF_LINE: u64 = 512;
+const ENTRIES_OF_LINE: u64 = 128;
 const LINES_MIN: u64 = 64;
 const LINES_MAX: u64 = 2048;
 /// The share of the budget that all tables' lines have at most.
@@ -56,15 +56,14 @@ pub(crate) struct KnownFloor {
 /// Floors that a table remembers. It takes no memory before the first.
 #[derive(Debug, Default)]
 pub(super) struct KnownFloors {
-    /// `None` inside: the budget has no room.
-    lines: OnceLock<Option<(Lines, Reservation)>>,
+    lines: OnceLock<(Lines, Reservation)>,
 }
 
 impl KnownFloors {
     /// The greatest key of the table that is not behind `bound`, if it is remembered.
     #[inline]
     pub(super) fn get(&self, bound: Bound<&[u8]>) -> Option<KnownFloor> {
-        let (lines, _) = self.lines.get()?.as_ref()?;
+        let (lines, _) = self.lines.get()?;
         let (bound, key) = BoundWords::new(bound)?;
         let found = lines.get(&bound)?;
         let mut user_key = KeyBuf::from(key.get(..found.shared)?);
@@ -85,24 +84,32 @@ impl KnownFloors {
     ) {
         let Some((bound, key)) = BoundWords::new(bound) else { return };
         let Some(floor) = FloorWords::new(key, floor, packed) else { return };
-        let lines = self.lines.get_or_init(|| {
-            let wanted = (entries / ENTRIES_OF_LINE).clamp(LINES_MIN, LINES_MAX);
-            let mut len = wanted.next_power_of_two() as usize;
-            let all = cache.budget_bytes() / BUDGET_SHARE;
-            let room = all.saturating_sub(cache.reserved_bytes(Role::KnownFloors));
-            // Something stays for the tables that come later.
-            while len * size_of::<Line>() > room / 4 {
-                len /= 2;
-            }
-            if len < LINES_MIN as usize {
-                return None;
-            }
-            let charge = cache.try_reserve(Role::KnownFloors, len * size_of::<Line>())?;
-            Some((Lines::new(len), charge))
-        });
-        if let Some((lines, _)) = lines {
+        if self.lines.get().is_none() && self.make_lines(entries, cache).is_none() {
+            return;
+        }
+        if let Some((lines, _)) = self.lines.get() {
             lines.note(&bound, &floor);
         }
+    }
+
+    /// Takes memory for lines; `None` if all tables' lines have their share of the budget already.
+    #[cold]
+    fn make_lines(&self, entries: u64, cache: &Cache) -> Option<()> {
+        let wanted = (entries / ENTRIES_OF_LINE).clamp(LINES_MIN, LINES_MAX);
+        let mut len = wanted.next_power_of_two() as usize;
+        let all = cache.budget_bytes() / BUDGET_SHARE;
+        let room = all.saturating_sub(cache.reserved_bytes(Role::KnownFloors));
+        // Something stays for the tables that come later.
+        while len * size_of::<Line>() > room / 4 {
+            len /= 2;
+        }
+        if len < LINES_MIN as usize {
+            return None;
+        }
+        let charge = cache.reserve(Role::KnownFloors, len * size_of::<Line>());
+        // Another thread may have been faster.
+        let _ = self.lines.set((Lines::new(len), charge));
+        Some(())
     }
 }
 
@@ -355,6 +362,14 @@ mod tests {
         assert!((64 << 10..=128 << 10).contains(&bytes), "{bytes} bytes");
         drop(tables);
         assert_eq!(cache.reserved_bytes(Role::KnownFloors), 0);
+        // A table that was refused has its turn when there is room.
+        let table = KnownFloors::default();
+        let taken = cache.reserve(Role::KnownFloors, 128 << 10);
+        table.note(Bound::Excluded(b"x"), (b"a", packed(0)), 0, &cache);
+        assert!(table.get(Bound::Excluded(b"x")).is_none());
+        drop(taken);
+        table.note(Bound::Excluded(b"x"), (b"a", packed(0)), 0, &cache);
+        assert!(table.get(Bound::Excluded(b"x")).is_some());
     }
 }
 
