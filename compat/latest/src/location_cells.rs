@@ -1,4 +1,4 @@
-//! What was aimed at with the index of entry locations, held against what was measured, as a table of Markdown.
+//! What was measured with the index of entry locations, as tables of Markdown: an overview, and what was aimed at.
 //!
 //! Ratios are of lookups per second of processor time, in brackets of lookups per second on the wall clock. A machine that
 //! has other things to do spoils the second, not the first.
@@ -95,8 +95,45 @@ const LOAD_AIM: f64 = 1.2;
 /// Data blocks that a lookup of a last entry looks at.
 const LOOKS_AIM: f64 = 1.05;
 
-/// The table; rows whose cells were not measured are left out.
-pub fn markdown(report: &Report) -> String {
+/// Rows of the overview: contenders and what they are called there.
+const OVERVIEW: [(&str, &str); 6] = [
+    ("A", "RocksDB, *bookie*"),
+    ("B", "RocksDB, *partitioned*"),
+    ("C", "RocksDB, *best*"),
+    ("on A's files", "**Partita, on *bookie*'s files as they are**"),
+    ("partitioned", "**Partita, its own**"),
+    ("small", "**Partita, its own, blocks of 4 KiB**"),
+];
+/// Columns of the overview.
+const MIXES: [(Mix, &str); 2] = [(Mix::Present, "entry"), (Mix::Last, "last entry")];
+
+/// Processor time of a lookup in microseconds, by contender, kind of lookup and budget.
+pub fn overview(report: &Report) -> String {
+    let budgets = &report.settings.budgets_bytes;
+    let columns = || MIXES.iter().flat_map(|mix| budgets.iter().map(move |budget| (mix, *budget)));
+    let mut text = "| |".to_owned();
+    for ((_, name), budget) in columns() {
+        let _ = write!(text, " {name}, {} MiB |", budget / MIB);
+    }
+    text.push_str("\n|---|");
+    columns().for_each(|_| text.push_str("---|"));
+    text.push('\n');
+    for (contender, name) in OVERVIEW {
+        let figures: Vec<_> = columns()
+            .map(|((mix, _), budget)| report.measured(contender, budget, *mix))
+            .map(|measured| measured.map_or_else(|| "-".to_owned(), |m| short(m.cpu_us_per_get)))
+            .collect();
+        let _ = writeln!(text, "| {name} | {} |", figures.join(" | "));
+    }
+    text
+}
+
+fn short(figure: f64) -> String {
+    if figure < 100.0 { format!("{figure:.1}") } else { format!("{figure:.0}") }
+}
+
+/// What was aimed at; rows whose cells were not measured are left out.
+pub fn aims(report: &Report) -> String {
     let mut text = "| cell | aim | measured |\n|---|---|---|\n".to_owned();
     for aim in AIMS {
         let (aims, ratios): (Vec<_>, Vec<_>) = aim

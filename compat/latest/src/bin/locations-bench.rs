@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 use partita_bench::locations::{Arguments, InChildren, LEGEND, perform_json, run};
 use partita_bench::setup::Setup;
-use partita_compat_latest::location_cells::markdown;
+use partita_compat_latest::location_cells::{aims, overview};
 use partita_compat_latest::location_engines::{Both, contenders};
 use partita_compat_latest::rocks_budget;
 
@@ -50,7 +50,7 @@ fn printed(matches: &ArgMatches) -> Result<String, String> {
     if matches.get_flag("json") {
         return report.to_json();
     }
-    Ok(format!("{report}\n{}", markdown(&report)))
+    Ok(format!("{report}\n{}\n{}", overview(&report), aims(&report)))
 }
 
 fn command() -> Command {
