@@ -1,6 +1,7 @@
 //! Runs the oracles that Debian and PyPI offer: RocksDB 7.8.3's `sst_dump` and `ldb`, and the wheel `rocksdict` (9.8.4).
 #![forbid(unsafe_code)]
 
+pub mod directories;
 pub mod ldb;
 pub mod rocksdict;
 pub mod sst_dump;

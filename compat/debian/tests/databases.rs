@@ -1,11 +1,11 @@
 //! Databases that RocksDB 7.8.3 and 9.8.4 wrote, in the state in which a kill leaves them, read by Partita: forward,
 //! backward and key by key as RocksDB reads them.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use partita::db::{ColumnFamily, Db, DbBuilder, DbIterator, IterOptions};
+use partita_compat_debian::directories::copy;
 use partita_compat_debian::random::Random;
 use partita_compat_debian::{ldb, rocksdict};
 use partita_compat_rocks::Row;
@@ -40,15 +40,6 @@ fn check_family(db: &Db, family: &ColumnFamily, expected: &[Row], name: &str) {
 
 fn open(dir: &Path, name: &str) -> Db {
     DbBuilder::new(dir).open_read_only().unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-/// A copy of a directory, as a kill at this moment would leave it.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
 }
 
 /// What `db_bench` is to do: options that give trees of different shapes, on top of small memtables.

@@ -1,19 +1,18 @@
 //! Tables dropped by range: we drop what RocksDB 7.8.3 drops, and it reads what is left.
 
-use std::fs;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
-use partita::db::{BottommostLevel, CompactRangeOptions, Db, DbBuilder, FamilyConfig};
+use partita::db::{BottommostLevel, CompactRangeOptions, DbBuilder};
 use partita::io::DiskFileSystem;
-use partita::options::ColumnFamilyOptions;
 use partita::version::{VersionSet, VersionSetOptions};
+use partita_compat_debian::directories::{copy, open_with_small_tables};
 use partita_compat_debian::ldb;
 use partita_compat_rocks::history::{History, key};
 use partita_compat_rocks::matrix::Version;
 use partita_compat_rocks::sessions::{self, assert_rows, rows_of_all};
-use partita_compat_rocks::setups::{FAMILIES, Setup, selected};
+use partita_compat_rocks::setups::{FAMILIES, selected};
 use partita_compat_rocks::whole::WholeDb;
 
 /// Levels and numbers of the tables of the first family.
@@ -22,34 +21,6 @@ fn tables(dir: &Path) -> Vec<(usize, u64)> {
     let versions = VersionSet::recover(Arc::new(DiskFileSystem), dir, options).unwrap();
     let version = versions.families()[0].current();
     version.files().map(|(level, file)| (level, file.number.get())).collect()
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-    }
-}
-
-/// Small tables, so that there are many.
-fn open(dir: &Path, setup: &Setup, disable_auto_compactions: bool) -> Db {
-    let exists = dir.join("CURRENT").exists();
-    let mut builder = DbBuilder::new(dir);
-    if !exists {
-        builder = builder.options(setup.our_db_options());
-    }
-    for family in FAMILIES {
-        let options = ColumnFamilyOptions {
-            target_file_size_base: 4 << 10,
-            max_bytes_for_level_base: 32 << 10,
-            disable_auto_compactions,
-            ..setup.our_family_options()
-        };
-        let options = Some(options);
-        builder = builder.family(family, FamilyConfig { options, ..FamilyConfig::default() });
-    }
-    builder.open().unwrap()
 }
 
 #[test]
@@ -61,7 +32,7 @@ fn we_drop_the_tables_that_rocksdb_drops() {
     for (number, setup) in setups.iter().step_by(3).enumerate() {
         let mut history = History::new(setup, 5 + number as u64);
         let (ours, theirs) = (at(&format!("ours{number}")), at(&format!("theirs{number}")));
-        let db = open(&ours, setup, false);
+        let db = open_with_small_tables(&ours, setup, false);
         let families = FAMILIES.map(|name| db.family(name).unwrap());
         for round in 0..4 {
             for _ in 0..100 {
@@ -84,7 +55,7 @@ fn we_drop_the_tables_that_rocksdb_drops() {
             let rocksdb = WholeDb::load(&theirs, &FAMILIES, false, by_hand).unwrap();
             rocksdb.delete_files_in_range(0, &from, &to).unwrap();
             drop(rocksdb);
-            let db = open(&ours, setup, true);
+            let db = open_with_small_tables(&ours, setup, true);
             let range = (Bound::Included(&from[..]), Bound::Included(&to[..]));
             let count = db.delete_files_in_range(&db.default_family(), range).unwrap();
             drop(db);

@@ -1,16 +1,16 @@
 //! External files: RocksDB 7.8.3 and Partita ingest the same ones into copies of the same database, put them on the same levels,
 //! and read each other's results; and each ingests what the other wrote.
 
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use partita::db::{Db, DbBuilder, FamilyConfig, FileTransfer, IngestOptions};
+use partita::db::{DbBuilder, FileTransfer, IngestOptions};
 use partita::io::{DiskFileSystem, FileSystem as _};
-use partita::options::{ColumnFamilyOptions, CompactionStyle};
+use partita::options::CompactionStyle;
 use partita::table::{SstFileWriter, TableContext};
 use partita::version::{VersionSet, VersionSetOptions};
+use partita_compat_debian::directories::{copy, open_with_small_tables};
 use partita_compat_debian::random::Random;
 use partita_compat_debian::{ldb, rocksdict};
 use partita_compat_rocks::db::write_external_file;
@@ -31,33 +31,6 @@ fn tables(dir: &Path) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
     let mut tables: Vec<_> = ends.collect();
     tables.sort();
     tables
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-    }
-}
-
-fn open(dir: &Path, setup: &Setup, disable_auto_compactions: bool) -> Db {
-    let exists = dir.join("CURRENT").exists();
-    let mut builder = DbBuilder::new(dir);
-    if !exists {
-        builder = builder.options(setup.our_db_options());
-    }
-    for family in FAMILIES {
-        let options = ColumnFamilyOptions {
-            target_file_size_base: 4 << 10,
-            max_bytes_for_level_base: 32 << 10,
-            disable_auto_compactions,
-            ..setup.our_family_options()
-        };
-        let options = Some(options);
-        builder = builder.family(family, FamilyConfig { options, ..FamilyConfig::default() });
-    }
-    builder.open().unwrap()
 }
 
 /// An external file over a stretch of keys: puts, deletions, operands, now and then a range tombstone.
@@ -110,7 +83,7 @@ fn files_stand_where_rocksdb_puts_them_and_read_the_same() {
         let mut random = Random(number as u64 + 3);
         let are_apart = number.is_multiple_of(2);
         let (ours, theirs) = (at(&format!("ours{number}")), at(&format!("theirs{number}")));
-        let db = open(&ours, setup, false);
+        let db = open_with_small_tables(&ours, setup, false);
         let families = FAMILIES.map(|name| db.family(name).unwrap());
         for _ in 0..120 {
             sessions::write(&db, &families, history.next_batch()).unwrap();
@@ -119,7 +92,7 @@ fn files_stand_where_rocksdb_puts_them_and_read_the_same() {
         db.flush().unwrap();
         drop((families, db));
         copy(&ours, &theirs);
-        let db = open(&ours, setup, true);
+        let db = open_with_small_tables(&ours, setup, true);
         let families = FAMILIES.map(|name| db.family(name).unwrap());
         let by_hand = "disable_auto_compactions=true";
         let rocksdb = WholeDb::load(&theirs, &FAMILIES, false, by_hand).unwrap();

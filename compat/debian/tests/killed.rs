@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use partita_compat_debian::directories::copy;
 use partita_compat_debian::ldb;
 use partita_compat_debian::random::Random;
 use partita_compat_rocks::Row;
@@ -44,14 +45,6 @@ fn write_and_kill(dir: &Path, setup: usize, seed: u64, done: u64, after: Duratio
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && stderr.is_empty(), "it ended by itself: {stderr}");
     reader.join().unwrap()
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
 }
 
 /// What RocksDB finds, or why it finds nothing.
