@@ -69,7 +69,11 @@ impl Target {
         let config = self.config()?;
         let families = builder.families_on_disk()?;
         let exists = !families.is_empty();
-        if create && !exists {
+        if !exists && !create {
+            let error = Error::invalid_argument("there is no database; --create makes one");
+            return Err(error.in_file(&self.dir));
+        }
+        if !exists {
             // Of a database that is there, its own options hold.
             let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
             builder = builder.options(options);

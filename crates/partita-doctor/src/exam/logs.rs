@@ -105,14 +105,19 @@ fn torn(case: &Case<'_>) -> Option<Finding> {
 /// Families that have not been flushed for long keep all logs since.
 fn held(case: &Case<'_>) -> Option<Finding> {
     let newest = case.database.logs.iter().map(|log| log.number).max()?;
+    // A family by itself keeps what it has not flushed yet, and no more.
+    if case.database.families.len() < 2 {
+        return None;
+    }
     let mut holders: Vec<(&str, u64, u64)> = case
         .database
         .families
         .iter()
         .filter(|family| family.log_number < newest)
         .map(|family| {
-            let held = case.database.logs.iter().filter(|log| log.number >= family.log_number);
-            (&*family.name, family.log_number, held.map(|log| log.bytes).sum())
+            let held = || case.database.logs.iter().filter(|log| log.number >= family.log_number);
+            let oldest = held().map(|log| log.number).min().unwrap_or(family.log_number);
+            (&*family.name, oldest, held().map(|log| log.bytes).sum())
         })
         .collect();
     holders.sort_by_key(|(_, log_number, _)| *log_number);

@@ -35,7 +35,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 ///   delete_range FROM TO   removes the keys from FROM on, TO excluded
 ///   flush                  writes what is in memory into a table
 ///   compact                flushes, and merges all tables of the column family
-/// ///
+///
 /// Keys and values are escaped as `partita db scan` prints them (\\, \t, \n, \r, \xHH; other bytes stand for themselves), or
 /// hexadecimal with --hex. Changes are written in batches, each of them whole or not at all. A line that cannot be
 /// understood ends the command; the changes before it are written first. At the end, or then, one line for each kind of
