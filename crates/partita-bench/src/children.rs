@@ -34,7 +34,8 @@ pub fn in_child<T: Serialize, A: DeserializeOwned>(
         .output()
         .map_err(|error| format!("a child cannot be started: {error}"))?;
     if !output.status.success() {
-        return Err(format!("the child for {json} ended with {}", output.status));
+        // What it was about, the child has said itself.
+        return Err(format!("nothing was measured: a child process ended with {}", output.status));
     }
     serde_json::from_slice(&output.stdout)
         .map_err(|error| format!("the answer of the child for {json}: {error}"))

@@ -36,6 +36,7 @@ impl Args for Arguments {
         command
             .arg(
                 option("keys", "COUNT", "10M", "Entries of all ledgers together, as in 50M")
+                    .visible_alias("entries")
                     .value_parser(parse_count),
             )
             .arg(

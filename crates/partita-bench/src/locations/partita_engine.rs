@@ -106,11 +106,8 @@ struct PartitaIndex {
 
 impl Index for PartitaIndex {
     fn session(&self, mix: Mix) -> Box<dyn Session + '_> {
-        let ctx = ReadContext::default();
-        if mix == Mix::Last {
-            return Box::new(LastEntries { index: &self.index, ctx });
-        }
-        Box::new(Locations { index: &self.index, ctx })
+        let ask = if mix == Mix::Last { last_entry } else { location };
+        Box::new(PartitaSession { index: &self.index, ctx: ReadContext::default(), ask })
     }
 
     fn charged(&self) -> PerRole<u64> {
@@ -118,45 +115,42 @@ impl Index for PartitaIndex {
     }
 }
 
-struct Locations<'a> {
+/// One question to an index: the answer as a number, if there is one.
+type Ask = fn(&EntryLocationIndex, Key, &mut ReadContext) -> partita_ledger::Result<Option<u64>>;
+
+fn location(
+    index: &EntryLocationIndex,
+    key: Key,
+    ctx: &mut ReadContext,
+) -> partita_ledger::Result<Option<u64>> {
+    let found = index.get_location_with(key.ledger() as i64, key.entry() as i64, ctx)?;
+    Ok(found.map(|location| location as u64))
+}
+
+fn last_entry(
+    index: &EntryLocationIndex,
+    key: Key,
+    ctx: &mut ReadContext,
+) -> partita_ledger::Result<Option<u64>> {
+    match index.get_last_entry_with(key.ledger() as i64, ctx) {
+        Ok(entry) => Ok(Some(entry as u64)),
+        Err(error) if error.is_no_such_entry() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+struct PartitaSession<'a> {
     index: &'a EntryLocationIndex,
     ctx: ReadContext,
+    ask: Ask,
 }
 
-impl Session for Locations<'_> {
+impl Session for PartitaSession<'_> {
     fn get_each(&mut self, keys: &[Key]) -> Result<Answer, String> {
         let mut answer = Answer::default();
-        for key in keys {
-            let (ledger_id, entry_id) = (key.ledger() as i64, key.entry() as i64);
-            let found = self.index.get_location_with(ledger_id, entry_id, &mut self.ctx);
-            if let Some(location) = found.map_err(text)? {
-                answer += Answer { found: 1, sum: location as u64 };
-            }
-        }
-        Ok(answer)
-    }
-
-    fn set_counting(&mut self, _on: bool) {}
-
-    fn counters(&self) -> Counters {
-        counters(&self.ctx)
-    }
-}
-
-struct LastEntries<'a> {
-    index: &'a EntryLocationIndex,
-    ctx: ReadContext,
-}
-
-impl Session for LastEntries<'_> {
-    fn get_each(&mut self, keys: &[Key]) -> Result<Answer, String> {
-        let mut answer = Answer::default();
-        for key in keys {
-            let found = self.index.get_last_entry_with(key.ledger() as i64, &mut self.ctx);
-            match found {
-                Ok(entry) => answer += Answer { found: 1, sum: entry as u64 },
-                Err(error) if error.is_no_such_entry() => {}
-                Err(error) => return Err(text(error)),
+        for &key in keys {
+            if let Some(sum) = (self.ask)(self.index, key, &mut self.ctx).map_err(text)? {
+                answer += Answer { found: 1, sum };
             }
         }
         Ok(answer)

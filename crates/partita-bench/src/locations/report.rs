@@ -46,7 +46,8 @@ of NAME    how many times as many lookups per second of processor time as NAME h
 reads/op   blocks, or pieces of filters and indexes, read from files per lookup: data, index, filter
 KiB/op     what they weigh as stored, all together
 cache      MiB charged to the budget after the lookups: data, index, filter, other
-memory     MiB of resident memory at its highest, all of the process, and above what it had before anything was opened
+memory     MiB of resident memory at its highest, all of the process, and above what it had before anything was opened;
+           beyond the budget there are the program, buffers of reads under way, and what the allocator keeps
 *          the warm-up ended before the blocks read per lookup had settled";
 
 const MIB: f64 = (1 << 20) as f64;
@@ -101,19 +102,42 @@ impl fmt::Display for Report {
             writeln!(f, "\n{}, {} threads, {read_mode} reads", title(mix), effort.threads)?;
             self.lookups(f, mix)?;
         }
-        Ok(())
+        self.cliff(f)?;
+        writeln!(f, "--legend explains the columns; --report FILE.html draws them.")
     }
 }
 
 impl Report {
+    /// Whether there is a cliff: what index and filter cost the lookup that reads most of them.
+    fn cliff(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ours = self.settings.contenders.iter().filter(|contender| contender.engine == PARTITA);
+        let is_ours = |cell: &&Cell| ours.clone().any(|known| known.name == cell.id.contender);
+        let kib = |measured: &Measured| {
+            (measured.bytes_per_get.index + measured.bytes_per_get.filter) / 1024.0
+        };
+        let lookups = self.cells.iter().filter(is_ours).flat_map(|cell| &cell.lookups);
+        match lookups.map(|(_, measured)| kib(measured)).max_by(f64::total_cmp) {
+            Some(most) => writeln!(
+                f,
+                "\nPartita reads {most:.1} KiB of index and filter per lookup at most, whatever the budget and the layout."
+            ),
+            None => Ok(()),
+        }
+    }
+
     fn source(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.settings.source, &self.directory) {
-            (Source::Loaded { keyspace, .. }, _) => {
+            (Source::Loaded { keyspace, root, .. }, _) => {
                 writeln!(
                     f,
                     "{} entries of {} ledgers, written as a bookie does: all but three flushes in one sorted run, these on top",
                     keyspace.len(),
                     keyspace.ledgers
+                )?;
+                writeln!(
+                    f,
+                    "(kept in {} for the next run, which takes these figures over)",
+                    root.display()
                 )?;
                 self.loads(f)
             }

@@ -28,7 +28,9 @@ pub(super) fn draw(dir: &Path, seed: u64) -> Result<Sample, String> {
     let progress = progress_bar(about, "entries");
     let (mut sample, mut random, mut seen) = (Sample::default(), SplitMix::new(seed), 0_u64);
     for entry in entries {
-        let entry = entry.map_err(|error| error.to_string())?;
+        let entry = entry.map_err(|error| {
+            format!("{}: is this a bookie's `locations` directory? {error}", dir.display())
+        })?;
         let (ledger, last) = (entry.ledger_id as u64, entry.entry_id as u64);
         // The last entry of a ledger is that of the greatest number below the negative ones.
         match sample.ledgers.last_mut().filter(|end| end.ledger == ledger) {
