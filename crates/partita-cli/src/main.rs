@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`sst`] | `partita sst …`: tools for single tables |
 //! | [`db`] | `partita db …`: tools for databases |
-//! | [`bench`] | `partita bench …`: what the engine does under load |
+//! | [`mod@bench`] | `partita bench …`: what the engine does under load |
 //! | [`doctor`] | `partita doctor` |
 //! | [`budget_bench`] | `partita budget-bench` |
 //! | [`filter_bench`] | `partita filter-bench` |
