@@ -44,6 +44,8 @@ fn we_drop_the_tables_that_rocksdb_drops() {
             }
             db.flush().unwrap();
         }
+        // Else it is chance how many tables there are.
+        db.wait_for_background_work().unwrap();
         drop((families, db));
         copy(&ours, &theirs);
         let order_is_reverse = setup.family_options().contains("Reverse");
@@ -72,6 +74,5 @@ fn we_drop_the_tables_that_rocksdb_drops() {
             assert_rows(&said, ours, &format!("{}, read by RocksDB", setup.name));
         }
     }
-    // How many tables there are hangs on when compactions ran in the background.
-    assert!(dropped >= 10 || setups.len() < 20, "{dropped}");
+    assert!(dropped > 30 || setups.len() < 20, "{dropped}");
 }
