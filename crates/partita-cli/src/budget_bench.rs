@@ -1,17 +1,18 @@
 //! `partita budget-bench`: what a budget of memory buys.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use partita_bench::budget::{
-    InChildren, LEGEND, PARTITA, PartitaAlone, PartitaMaker, Report, Runner, Settings, Shape,
-    Turns, parse_budgets, perform_json, run as run_bench,
+    LEGEND, Outcome as Done, PARTITA, PartitaAlone, PartitaMaker, Report, Settings, Shape, Task,
+    Turns, parse_budgets, perform, run as run_bench,
 };
+use partita_bench::children::{answer_parent, in_child};
 use partita_bench::lookups::{Effort, Keyspace, Mix};
 
+use crate::bench;
 use crate::outcome::Outcome;
-use crate::output;
 
 /// Measure lookups in a bookie's files under budgets of memory.
 ///
@@ -82,40 +83,24 @@ enum Keys {
 impl BudgetBench {
     /// Runs the benchmark and prints its report. The error is one of standard output.
     pub(crate) fn run(&self) -> io::Result<Outcome> {
-        let mut out = output::stdout();
         let printed = if self.legend {
             Ok(LEGEND.to_owned())
         } else if let Some(task) = &self.task {
-            perform_json(task, &PartitaAlone)
+            answer_parent(task, |task| perform(task, &PartitaAlone))
         } else {
-            let runner = InChildren { arguments: &["budget-bench", "--task"] };
-            self.report(&runner).and_then(|report| {
+            self.report(&|task| in_child(&["budget-bench", "--task"], task)).and_then(|report| {
                 if self.json { report.to_json() } else { Ok(report.to_string()) }
             })
         };
-        match printed {
-            Ok(text) => {
-                if cfg!(debug_assertions) && !self.json && self.task.is_none() {
-                    writeln!(out, "WARNING: built without optimisation, figures mean nothing")?;
-                }
-                writeln!(out, "{}", text.trim_end())?;
-                out.flush()?;
-                Ok(Outcome::Clean)
-            }
-            Err(message) => {
-                output::complain(message);
-                Ok(Outcome::Unseen)
-            }
-        }
+        let warning = match cfg!(debug_assertions) && !self.json && self.task.is_none() {
+            true => "WARNING: built without optimisation, figures mean nothing\n",
+            false => "",
+        };
+        bench::print(printed.map(|text| format!("{warning}{text}")))
     }
 
-    fn report(&self, runner: &dyn Runner) -> Result<Report, String> {
-        let shows_progress = io::stderr().is_terminal();
-        run_bench(&self.settings()?, &PartitaMaker, &[PARTITA], runner, &mut |what| {
-            if shows_progress {
-                eprintln!("{what}");
-            }
-        })
+    fn report(&self, perform: &dyn Fn(&Task) -> Result<Done, String>) -> Result<Report, String> {
+        run_bench(&self.settings()?, &PartitaMaker, &[PARTITA], perform, &mut bench::teller())
     }
 
     fn settings(&self) -> Result<Settings, String> {
@@ -149,7 +134,6 @@ impl BudgetBench {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use partita_bench::budget::InThisProcess;
 
     use super::*;
 
@@ -170,7 +154,7 @@ mod tests {
         let arguments = "--kilo-keys 5 --budgets 1,64 --threads 2 --seconds 0.02 --turns 3";
         let mut arguments: Vec<&str> = arguments.split(' ').collect();
         arguments.extend(["--dir", dir]);
-        let report = bench(&arguments).report(&InThisProcess(&PartitaAlone)).unwrap();
+        let report = bench(&arguments).report(&|task| perform(task, &PartitaAlone)).unwrap();
         assert_eq!(report.cells.len(), 8, "two shapes, two layouts, two budgets");
         assert!(report.cells.iter().all(|cell| cell.lookups.gets_per_second > 0.0));
         let json: serde_json::Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();

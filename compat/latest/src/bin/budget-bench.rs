@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use partita_bench::budget::{
-    Engines as _, InChildren, LEGEND, Settings, Shape, Turns, parse_budgets, perform_json, run,
+    Engines as _, LEGEND, Settings, Shape, Task, Turns, parse_budgets, perform, run,
 };
+use partita_bench::children::{answer_parent, in_child};
 use partita_bench::lookups::{Effort, Keyspace, Mix};
 use partita_compat_latest::budget_engines::{Both, RocksMaker};
 
@@ -35,10 +36,10 @@ fn printed(matches: &ArgMatches) -> Result<String, String> {
         return Ok(LEGEND.to_owned());
     }
     if let Some(task) = matches.get_one::<String>("task") {
-        return perform_json(task, &Both);
+        return answer_parent(task, |task| perform(task, &Both));
     }
-    let runner = InChildren { arguments: &["--task"] };
-    let report = run(&settings(matches)?, &RocksMaker, Both.names(), &runner, &mut |what| {
+    let in_children = |task: &Task| in_child(&["--task"], task);
+    let report = run(&settings(matches)?, &RocksMaker, Both.names(), &in_children, &mut |what| {
         eprintln!("{what}");
     })?;
     if matches.get_flag("json") { report.to_json() } else { Ok(report.to_string()) }

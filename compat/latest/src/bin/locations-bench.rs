@@ -5,7 +5,8 @@
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
-use partita_bench::locations::{Arguments, InChildren, LEGEND, perform_json, run};
+use partita_bench::children::{answer_parent, in_child};
+use partita_bench::locations::{Arguments, LEGEND, Task, perform, run};
 use partita_bench::setup::Setup;
 use partita_compat_latest::location_cells::{aims, overview};
 use partita_compat_latest::location_engines::{Both, contenders};
@@ -34,7 +35,7 @@ fn printed(matches: &ArgMatches) -> Result<String, String> {
         return Ok(LEGEND.to_owned());
     }
     if let Some(task) = matches.get_one::<String>("task") {
-        return perform_json(task, &Both);
+        return answer_parent(task, |task| perform(task, &Both));
     }
     let arguments = Arguments::from_arg_matches(matches).map_err(|error| error.to_string())?;
     let (files, contenders) = contenders()?;
@@ -44,9 +45,9 @@ fn printed(matches: &ArgMatches) -> Result<String, String> {
     let is_read = |name: &String| contenders.iter().any(|contender| contender.files == *name);
     let files = files.into_iter().filter(|files| is_read(&files.name)).collect();
     let settings = arguments.settings_of(files, contenders)?;
-    let runner = InChildren { arguments: &["--task"] };
+    let in_children = |task: &Task| in_child(&["--task"], task);
     let setup = Setup::of_this_process([("RocksDB".to_owned(), rocks_budget::version())]);
-    let report = run(setup, &settings, &runner, &mut |what| eprintln!("{what}"))?;
+    let report = run(setup, &settings, &in_children, &mut |what| eprintln!("{what}"))?;
     if matches.get_flag("json") {
         return report.to_json();
     }

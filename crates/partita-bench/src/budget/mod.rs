@@ -25,5 +25,5 @@ pub use paired::{Paired, Ratio, Turns};
 pub use partita_engine::{PartitaAlone, PartitaEngine, PartitaMaker};
 pub use plan::{Settings, parse_budgets, run};
 pub use report::{LEGEND, Report};
-pub use task::{Engines, InChildren, InThisProcess, Outcome, PARTITA, Runner, Task, perform_json};
+pub use task::{Engines, Outcome, PARTITA, Task, perform};
 pub use verdict::Verdict;

@@ -8,7 +8,7 @@ use super::cell::{Cell, CellId};
 use super::files::{FileMaker, FileSet, Shape};
 use super::paired::{Paired, Turns};
 use super::report::Report;
-use super::task::{Outcome, Runner, Task};
+use super::task::{Outcome, Task};
 use super::verdict::judge;
 use crate::layout::Layout;
 use crate::lookups::{Effort, Keyspace};
@@ -35,12 +35,13 @@ pub struct Settings {
 /// Makes the files if they are not there, and runs everything.
 ///
 /// * `engines`: names of those that take part.
+/// * `perform`: does a task, in a child process or here.
 /// * `progress`: told what is about to be done.
 pub fn run(
     settings: &Settings,
     maker: &dyn FileMaker,
     engines: &[&str],
-    runner: &dyn Runner,
+    perform: &dyn Fn(&Task) -> Result<Outcome, String>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, String> {
     let (mut cells, mut paired, mut sets) = (Vec::new(), Vec::new(), Vec::new());
@@ -53,11 +54,11 @@ pub fn run(
             files.push(set);
         }
         for &budget_bytes in &settings.budgets_bytes {
-            cells.extend(budget(settings, &files, engines, budget_bytes, runner, progress)?);
+            cells.extend(budget(settings, &files, engines, budget_bytes, perform, progress)?);
         }
         if let Some(turns) = &settings.turns {
             progress(&format!("{shape}: in turns"));
-            paired.push(in_memory(settings, shape, &files, turns, runner)?);
+            paired.push(in_memory(settings, shape, &files, turns, perform)?);
         }
         sets.extend(files);
     }
@@ -71,7 +72,7 @@ fn budget(
     files: &[FileSet],
     engines: &[&str],
     budget_bytes: u64,
-    runner: &dyn Runner,
+    perform: &dyn Fn(&Task) -> Result<Outcome, String>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Cell>, String> {
     let ids: Vec<(CellId, &FileSet)> = engines
@@ -95,7 +96,7 @@ fn budget(
                 effort: settings.effort.clone(),
                 files: set.dir.clone(),
             };
-            match runner.run(&task)? {
+            match perform(&task)? {
                 Outcome::Cell(cell) => cells.push(*cell),
                 Outcome::Paired(_) => return Err("a paired run was not asked for".to_owned()),
             }
@@ -118,7 +119,7 @@ fn in_memory(
     shape: Shape,
     files: &[FileSet],
     turns: &Turns,
-    runner: &dyn Runner,
+    perform: &dyn Fn(&Task) -> Result<Outcome, String>,
 ) -> Result<Paired, String> {
     let dir = |layout| {
         let set = files.iter().find(|set| set.layout == layout);
@@ -131,7 +132,7 @@ fn in_memory(
         full: dir(Layout::Full)?,
         partitioned: dir(Layout::Partitioned)?,
     };
-    match runner.run(&task)? {
+    match perform(&task)? {
         Outcome::Paired(paired) => Ok(paired),
         Outcome::Cell(_) => Err("a cell was not asked for".to_owned()),
     }

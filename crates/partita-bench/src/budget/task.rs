@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::cell::{Cell, CellId};
 use super::files::{FileSet, Shape};
 use super::paired::{Contender, Paired, Turns, in_turns};
-use crate::children::{answer_parent, in_child};
 use crate::layout::Layout;
 use crate::lookups::{Effort, Engine, Population, measure};
 use crate::memory::Resident;
@@ -73,7 +72,7 @@ pub(super) fn contender_name(engine: &str, layout: Layout) -> String {
 }
 
 /// Does a task in this process.
-pub(super) fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
+pub fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
     match task {
         Task::Cell { id, effort, files } => {
             let files = FileSet::load(files)?;
@@ -108,37 +107,4 @@ pub(super) fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, Str
             in_turns(*shape, &contenders, layouts[0].keyspace, turns).map(Outcome::Paired)
         }
     }
-}
-
-/// Has tasks done.
-pub trait Runner {
-    /// Does one.
-    fn run(&self, task: &Task) -> Result<Outcome, String>;
-}
-
-/// In a child of this program.
-#[derive(Debug)]
-pub struct InChildren {
-    /// Arguments before the task.
-    pub arguments: &'static [&'static str],
-}
-
-impl Runner for InChildren {
-    fn run(&self, task: &Task) -> Result<Outcome, String> {
-        in_child(self.arguments, task)
-    }
-}
-
-/// In this process: for tests, since resident memory means nothing then.
-pub struct InThisProcess<'a>(pub &'a dyn Engines);
-
-impl Runner for InThisProcess<'_> {
-    fn run(&self, task: &Task) -> Result<Outcome, String> {
-        perform(task, self.0)
-    }
-}
-
-/// What a child is started for: does the task in `json` and returns the answer to print.
-pub fn perform_json(json: &str, engines: &dyn Engines) -> Result<String, String> {
-    answer_parent(json, |task| perform(task, engines))
 }

@@ -30,4 +30,4 @@ pub use partita_engine::{PARTITA, PartitaAlone, load_partita, open_partita};
 pub use plan::{Contender, Files, Settings, Source, run};
 pub use report::{Directory, LEGEND, Report};
 pub use store::{Load, Store};
-pub use task::{Cell, CellId, InChildren, InThisProcess, Outcome, Runner, Task, perform_json};
+pub use task::{Cell, CellId, Outcome, Task, perform};

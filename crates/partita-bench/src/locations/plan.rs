@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::{ReadMode, Tables};
 use super::report::Report;
 use super::store::{Load, Store, read_through, tables_in};
-use super::task::{AskedFor, Cell, CellId, Outcome, Runner, Task};
+use super::task::{AskedFor, Cell, CellId, Outcome, Task};
 use crate::lookups::{Effort, Keyspace, Mix};
 use crate::setup::Setup;
 
@@ -74,16 +74,17 @@ pub struct Contender {
 /// Makes the stores that are not there, and measures everything.
 ///
 /// * `setup`: for the head of the report.
+/// * `perform`: does a task, in a child process or here.
 /// * `progress`: told what is about to be done.
 pub fn run(
     setup: Setup,
     settings: &Settings,
-    runner: &dyn Runner,
+    perform: &dyn Fn(&Task) -> Result<Outcome, String>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, String> {
     match &settings.source {
         Source::Loaded { keyspace, .. } => {
-            let stores = load_all(&settings.source, runner, progress)?;
+            let stores = load_all(&settings.source, perform, progress)?;
             let dir = |files: &str| {
                 let store = stores.iter().find(|(name, _)| name == files);
                 store.map(|(_, store)| store.dir.clone()).ok_or_else(|| format!("no files {files}"))
@@ -94,7 +95,7 @@ pub fn run(
                 }
             }
             let asked = AskedFor::Keyspace(*keyspace);
-            let cells = measure_all(settings, &dir, &asked, runner, progress)?;
+            let cells = measure_all(settings, &dir, &asked, perform, progress)?;
             Ok(Report { setup, settings: settings.clone(), stores, directory: None, cells })
         }
         Source::Directory(dir) => {
@@ -104,11 +105,11 @@ pub fn run(
             let sample = home.path().join("sample");
             let task =
                 Task::Draw { dir: dir.clone(), sample: sample.clone(), seed: settings.effort.seed };
-            let Outcome::Drawn(ledgers) = runner.run(&task)? else {
+            let Outcome::Drawn(ledgers) = perform(&task)? else {
                 return Err("a sample was asked for".to_owned());
             };
             let asked = AskedFor::Sample(sample);
-            let cells = measure_all(settings, &|_| Ok(dir.clone()), &asked, runner, progress)?;
+            let cells = measure_all(settings, &|_| Ok(dir.clone()), &asked, perform, progress)?;
             let directory = Some(super::report::Directory { tables, bytes, ledgers });
             let (settings, stores) = (settings.clone(), Vec::new());
             Ok(Report { setup, settings, stores, directory, cells })
@@ -118,7 +119,7 @@ pub fn run(
 
 fn load_all(
     source: &Source,
-    runner: &dyn Runner,
+    perform: &dyn Fn(&Task) -> Result<Outcome, String>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<(String, Store)>, String> {
     let Source::Loaded { root, files, keyspace, flush_entries, load_budget_bytes } = source else {
@@ -144,7 +145,7 @@ fn load_all(
         }
         progress(&format!("{name}: loading"));
         let task = Task::Load { root: root.clone(), name: dir_name.clone(), load: load.clone() };
-        match runner.run(&task)? {
+        match perform(&task)? {
             Outcome::Loaded(_) => {}
             _ => return Err("a store was asked for".to_owned()),
         }
@@ -159,7 +160,7 @@ fn measure_all(
     settings: &Settings,
     dir: &dyn Fn(&str) -> Result<PathBuf, String>,
     asked: &AskedFor,
-    runner: &dyn Runner,
+    perform: &dyn Fn(&Task) -> Result<Outcome, String>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Cell>, String> {
     let mut cells = Vec::new();
@@ -175,7 +176,7 @@ fn measure_all(
                 mixes: settings.mixes.clone(),
                 effort: settings.effort.clone(),
             };
-            match runner.run(&task)? {
+            match perform(&task)? {
                 Outcome::Cell(cell) => cells.push(cell),
                 _ => return Err("a cell was asked for".to_owned()),
             }

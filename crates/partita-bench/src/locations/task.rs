@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::engine::{Asked, Engines, Opening, ReadMode};
 use super::sample;
 use super::store::{Load, Store};
-use crate::children::{answer_parent, in_child};
 use crate::lookups::{Effort, Keyspace, Measured, Mix, Population, measure};
 use crate::memory::Resident;
 
@@ -105,7 +104,7 @@ pub enum Outcome {
 }
 
 /// Does a task in this process.
-fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
+pub fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
     match task {
         Task::Load { root, name, load } => {
             Store::make(root, name, load, engines).map(Outcome::Loaded)
@@ -142,37 +141,4 @@ fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
 
 fn failed(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
-}
-
-/// Has tasks done.
-pub trait Runner {
-    /// Does one.
-    fn run(&self, task: &Task) -> Result<Outcome, String>;
-}
-
-/// In a child of this program.
-#[derive(Debug)]
-pub struct InChildren {
-    /// Arguments before the task.
-    pub arguments: &'static [&'static str],
-}
-
-impl Runner for InChildren {
-    fn run(&self, task: &Task) -> Result<Outcome, String> {
-        in_child(self.arguments, task)
-    }
-}
-
-/// In this process: for tests, since resident memory means nothing then.
-pub struct InThisProcess<'a>(pub &'a dyn Engines);
-
-impl Runner for InThisProcess<'_> {
-    fn run(&self, task: &Task) -> Result<Outcome, String> {
-        perform(task, self.0)
-    }
-}
-
-/// What a child is started for: does the task in `json` and returns the answer to print.
-pub fn perform_json(json: &str, engines: &dyn Engines) -> Result<String, String> {
-    answer_parent(json, |task| perform(task, engines))
 }

@@ -1,12 +1,13 @@
 //! `partita bench locations`: the index of a bookie's entry locations.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
 use partita_bench::PageFile;
+use partita_bench::children::{answer_parent, in_child};
 use partita_bench::locations::{
-    Arguments, InChildren, LEGEND, PARTITA, PartitaAlone, Report, Runner, perform_json, run,
+    Arguments, LEGEND, Outcome as Done, PARTITA, PartitaAlone, Report, Task, perform, run,
 };
 use partita_bench::setup::Setup;
 
@@ -41,38 +42,31 @@ impl Locations {
         super::print(if self.legend {
             Ok(LEGEND.to_owned())
         } else if let Some(task) = &self.task {
-            perform_json(task, &PartitaAlone)
+            answer_parent(task, |task| perform(task, &PartitaAlone))
         } else {
-            let runner = InChildren { arguments: &["bench", "locations", "--task"] };
-            self.report(&runner)
+            self.report(&|task| in_child(&["bench", "locations", "--task"], task))
         })
     }
 
     /// Runs, writes the page if there is to be one, and returns what to print.
-    fn report(&self, runner: &dyn Runner) -> Result<String, String> {
+    fn report(&self, perform: &dyn Fn(&Task) -> Result<Done, String>) -> Result<String, String> {
         let page = self.report.as_deref().map(PageFile::reserve).transpose()?;
-        let report = self.measure(runner)?;
+        let report = self.measure(perform)?;
         if let Some(page) = page {
             page.write(&report.to_page())?;
         }
         if self.json { report.to_json() } else { Ok(report.to_string()) }
     }
 
-    fn measure(&self, runner: &dyn Runner) -> Result<Report, String> {
-        let shows_progress = io::stderr().is_terminal();
+    fn measure(&self, perform: &dyn Fn(&Task) -> Result<Done, String>) -> Result<Report, String> {
         let setup = Setup::of_this_process([]);
-        run(setup, &self.arguments.settings(PARTITA)?, runner, &mut |what| {
-            if shows_progress {
-                eprintln!("{what}");
-            }
-        })
+        run(setup, &self.arguments.settings(PARTITA)?, perform, &mut super::teller())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use partita_bench::locations::{self, InThisProcess};
     use partita_bench::lookups::Mix;
 
     use super::*;
@@ -81,6 +75,10 @@ mod tests {
     struct Cli {
         #[command(flatten)]
         bench: Locations,
+    }
+
+    fn here(task: &Task) -> Result<Done, String> {
+        perform(task, &PartitaAlone)
     }
 
     fn bench(arguments: &str) -> Locations {
@@ -94,8 +92,7 @@ mod tests {
         let effort = "--budget 1MiB,64MiB --threads 2 --seconds 0.02 --warmup 0.1";
         let small = "--keys 20k --ledgers 10 --flush-entries 5k";
         let arguments = format!("{effort} {small} --dir {dir}");
-        let runner = InThisProcess(&PartitaAlone);
-        let report = bench(&arguments).measure(&runner).unwrap();
+        let report = bench(&arguments).measure(&here).unwrap();
         assert_eq!(report.cells.len(), 4, "two layouts, two budgets");
         for mix in [Mix::Present, Mix::Absent, Mix::Last] {
             assert!(report.cells.iter().all(|cell| cell.of(mix).unwrap().gets_per_second > 0.0));
@@ -110,7 +107,7 @@ mod tests {
         assert_eq!(report.stores.len(), 2);
         let before = std::fs::read_dir(&loaded.dir).unwrap().count();
         let arguments = format!("{effort} --read-mode direct --db {}", loaded.dir.display());
-        let report = bench(&arguments).measure(&runner).unwrap();
+        let report = bench(&arguments).measure(&here).unwrap();
         assert_eq!(report.directory.unwrap().ledgers, 10);
         assert_eq!(report.cells.len(), 2);
         assert!(report.cells.iter().all(|cell| cell.of(Mix::Last).is_some()));
@@ -119,23 +116,18 @@ mod tests {
 
     #[test]
     fn a_page_is_written_beside_what_is_printed_and_one_that_cannot_be_stops_the_run() {
-        struct Never;
-        impl Runner for Never {
-            fn run(&self, _: &locations::Task) -> Result<locations::Outcome, String> {
-                Err("something was run".to_owned())
-            }
-        }
+        let never = |_: &Task| Err("something was run".to_owned());
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("missing").display().to_string();
         let small = "--keys 2k --ledgers 10 --budget 1MiB --layout full --threads 1";
         let arguments = format!("{small} --seconds 0.02 --warmup 0.1 --dir {dir}");
-        let error = bench(&format!("{arguments} --report {dir}/page.html")).report(&Never);
+        let error = bench(&format!("{arguments} --report {dir}/page.html")).report(&never);
         let error = error.unwrap_err();
         assert!(error.contains("page.html") && !error.contains("was run"), "{error}");
 
         let page = home.path().join("page.html");
         let arguments = format!("{arguments} --report {}", page.display());
-        let printed = bench(&arguments).report(&InThisProcess(&PartitaAlone)).unwrap();
+        let printed = bench(&arguments).report(&here).unwrap();
         let partita = format!("Partita {}", env!("CARGO_PKG_VERSION"));
         assert!(printed.contains(&partita), "{printed}");
         let html = std::fs::read_to_string(page).unwrap();

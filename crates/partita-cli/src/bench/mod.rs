@@ -4,7 +4,7 @@ mod locations;
 mod objects;
 mod page;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::Subcommand;
 
@@ -30,8 +30,18 @@ impl Command {
     }
 }
 
+/// Tells on standard error what is about to be done, if that is a terminal.
+pub(crate) fn teller() -> impl FnMut(&str) {
+    let is_shown = io::stderr().is_terminal();
+    move |what| {
+        if is_shown {
+            eprintln!("{what}");
+        }
+    }
+}
+
 /// Prints what a benchmark came to, or complains. The error is one of standard output.
-fn print(text: Result<String, String>) -> io::Result<Outcome> {
+pub(crate) fn print(text: Result<String, String>) -> io::Result<Outcome> {
     match text {
         Ok(text) => {
             let mut out = output::stdout();

@@ -1,6 +1,6 @@
 //! `partita bench objects`: the metadata of an object store.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -62,13 +62,8 @@ impl Objects {
     }
 
     fn measure(&self, perform: &dyn Fn(&Task) -> Result<Load, String>) -> Result<Report, String> {
-        let shows_progress = io::stderr().is_terminal();
         let setup = Setup::of_this_process([]);
-        run(setup, &self.arguments.settings(PARTITA)?, perform, &mut |what| {
-            if shows_progress {
-                eprintln!("{what}");
-            }
-        })
+        run(setup, &self.arguments.settings(PARTITA)?, perform, &mut super::teller())
     }
 }
 
