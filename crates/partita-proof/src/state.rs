@@ -1,0 +1,225 @@
+//! What a database must hold: sorted maps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::step::{Op, Row, Slot, Step, epoch_prefix};
+
+/// The order of keys in a database's families.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By their bytes.
+    #[default]
+    Forward,
+    /// The other way round.
+    Reverse,
+}
+
+/// One family's entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FamilyState {
+    /// Which of the families of this name it is.
+    pub incarnation: u32,
+    /// Its entries, by the bytes of their keys.
+    pub rows: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// What there is in all families at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    order: Order,
+    families: BTreeMap<Slot, FamilyState>,
+    created: u32,
+}
+
+impl State {
+    /// A new database.
+    pub fn new(order: Order) -> Self {
+        let families = Slot::residents().map(|slot| (slot, FamilyState::default())).collect();
+        Self { order, families, created: 0 }
+    }
+
+    /// The order of keys.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// The families that there are.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.families.keys().copied()
+    }
+
+    /// Whether there is such a family.
+    pub fn has(&self, slot: Slot) -> bool {
+        self.families.contains_key(&slot)
+    }
+
+    /// A family's entries.
+    pub fn family(&self, slot: Slot) -> Option<&FamilyState> {
+        self.families.get(&slot)
+    }
+
+    /// A family's rows in its order; none, if there is no such family.
+    pub fn rows(&self, slot: Slot) -> Vec<Row> {
+        let Some(family) = self.families.get(&slot) else { return Vec::new() };
+        let rows = family.rows.iter().map(|(key, value)| (key.clone(), value.clone()));
+        match self.order {
+            Order::Forward => rows.collect(),
+            Order::Reverse => rows.rev().collect(),
+        }
+    }
+
+    /// The value of a key.
+    pub fn get(&self, slot: Slot, key: &[u8]) -> Option<&[u8]> {
+        self.families.get(&slot)?.rows.get(key).map(Vec::as_slice)
+    }
+
+    /// Whether the step changes what there is.
+    pub fn is_changed_by(step: &Step) -> bool {
+        matches!(
+            step,
+            Step::Write(..)
+                | Step::Ingest(_)
+                | Step::Purge(..)
+                | Step::Create(_)
+                | Step::Drop(_)
+                | Step::Copy { .. }
+        )
+    }
+
+    /// Does the step.
+    ///
+    /// * Panics if it names a family that is not there: histories do not.
+    pub fn apply(&mut self, step: &Step) {
+        match step {
+            Step::Write(changes, _) => {
+                changes.iter().for_each(|change| self.change(change.slot, &change.op));
+            }
+            Step::Ingest(files) => {
+                for (slot, rows) in files {
+                    self.rows_mut(*slot).extend(rows.iter().cloned());
+                }
+            }
+            Step::Purge(slot, epoch) => {
+                let prefix = epoch_prefix(*epoch);
+                self.rows_mut(*slot).retain(|key, _| !key.starts_with(&prefix));
+            }
+            Step::Create(slot) => self.insert(*slot, BTreeMap::new()),
+            Step::Drop(slot) => drop(self.families.remove(slot)),
+            Step::Copy { from, to } => {
+                let rows = self.rows_mut(*from).clone();
+                self.insert(*to, rows);
+            }
+            _ => {}
+        }
+    }
+
+    fn rows_mut(&mut self, slot: Slot) -> &mut BTreeMap<Vec<u8>, Vec<u8>> {
+        &mut self.families.get_mut(&slot).expect("histories know which families there are").rows
+    }
+
+    fn insert(&mut self, slot: Slot, rows: BTreeMap<Vec<u8>, Vec<u8>>) {
+        self.created += 1;
+        self.families.insert(slot, FamilyState { incarnation: self.created, rows });
+    }
+
+    fn change(&mut self, slot: Slot, op: &Op) {
+        let order = self.order;
+        let rows = self.rows_mut(slot);
+        match op {
+            Op::Put(key, value) => drop(rows.insert(key.clone(), value.clone())),
+            Op::Delete(key) | Op::SingleDelete(key) => drop(rows.remove(key)),
+            Op::Merge(key, operand) => match rows.get_mut(key) {
+                Some(value) => value.extend([&b","[..], operand].concat()),
+                None => drop(rows.insert(key.clone(), operand.clone())),
+            },
+            Op::DeleteRange(begin, end) => rows.retain(|key, _| match order {
+                Order::Forward => key < begin || key >= end,
+                Order::Reverse => key > begin || key <= end,
+            }),
+        }
+    }
+
+    /// The same without the keys of these epochs: of those that are being purged, any may be there.
+    #[must_use]
+    pub fn without(&self, purged: &BTreeSet<(Slot, u32)>) -> Self {
+        let mut state = self.clone();
+        for (slot, epoch) in purged {
+            if state.has(*slot) {
+                state.apply(&Step::Purge(*slot, *epoch));
+            }
+        }
+        state
+    }
+
+    /// The same entries, read from a database: of incarnations nothing is known there.
+    pub fn holds_the_same(&self, found: &BTreeMap<Slot, Vec<Row>>) -> bool {
+        self.families.len() == found.len()
+            && found.iter().all(|(slot, rows)| {
+                self.families.get(slot).is_some_and(|family| {
+                    family.rows.len() == rows.len()
+                        && rows.iter().all(|(key, value)| family.rows.get(key) == Some(value))
+                })
+            })
+    }
+}
+
+/// What a database must hold, with what its snapshots see.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// What there is now.
+    pub state: State,
+    snapshots: BTreeMap<u32, Seen>,
+}
+
+/// What one snapshot sees.
+#[derive(Clone, Debug)]
+struct Seen {
+    state: State,
+    /// What it may see less of.
+    purged: BTreeSet<(Slot, u32)>,
+}
+
+impl Model {
+    /// A new database.
+    pub fn new(order: Order) -> Self {
+        Self { state: State::new(order), snapshots: BTreeMap::new() }
+    }
+
+    /// Does the step.
+    pub fn apply(&mut self, step: &Step) {
+        match step {
+            Step::Snapshot(number) => {
+                let seen = Seen { state: self.state.clone(), purged: BTreeSet::new() };
+                self.snapshots.insert(*number, seen);
+            }
+            Step::Release(number) => drop(self.snapshots.remove(number)),
+            Step::Reopen(_) | Step::Kill(_) => self.snapshots.clear(),
+            Step::Purge(slot, epoch) => {
+                for seen in self.snapshots.values_mut() {
+                    seen.purged.insert((*slot, *epoch));
+                }
+            }
+            _ => {}
+        }
+        self.state.apply(step);
+    }
+
+    /// The numbers of the snapshots that are held.
+    pub fn snapshots(&self) -> impl Iterator<Item = u32> {
+        self.snapshots.keys().copied()
+    }
+
+    /// What a snapshot sees of a family, in its order; `None` if that family has gone or come since.
+    ///
+    /// The second part tells which keys it may see or not.
+    pub fn seen(&self, snapshot: u32, slot: Slot) -> Option<(Vec<Row>, Vec<Vec<u8>>)> {
+        let Seen { state, purged } = self.snapshots.get(&snapshot)?;
+        let now = self.state.family(slot)?;
+        if state.family(slot)?.incarnation != now.incarnation {
+            return None;
+        }
+        let open = purged.iter().filter(|(of, _)| *of == slot);
+        let open = open.map(|(_, epoch)| epoch_prefix(*epoch)).collect();
+        Some((state.without(purged).rows(slot), open))
+    }
+}
