@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::open::{Unknown, configure, family_state, order_named};
+use super::open::{Opening, Unknown, configure, order_named};
 use super::{ColumnFamily, Db, FamilyConfig};
 use crate::error::Result;
 use crate::util::sync::lock;
@@ -58,8 +58,7 @@ impl Db {
                 inner.remove_obsolete_files();
                 return Err(error);
             }
-            let state =
-                family_state(builder, &inner.cache, &inner.open_tables, family, filled, log)?;
+            let state = Opening::of(inner).family_state(family, filled, log)?;
             let family = ColumnFamily(Arc::new(state));
             let mut families = (**inner.families.load()).clone();
             families.insert(family.id(), family.clone());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use super::counters::FamilyCounters;
+use super::holders::Holders;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
 use super::under_way::UnderWay;
@@ -46,6 +47,8 @@ pub(super) struct FamilyState {
     pub(super) picker: Picker,
     pub(super) under_way: UnderWay,
     pub(super) tables: Arc<TableCache>,
+    /// Who walks over the database.
+    pub(super) holders: Arc<Holders>,
     /// Readers take the pointer without a lock; it is replaced under the database's lock.
     pub(super) view: ArcSwap<ReadView>,
 }

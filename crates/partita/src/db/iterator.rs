@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::counters::SkipCounts;
 use super::family::{ColumnFamily, FamilyState};
+use super::holders::{Held, HeldViews, HolderKind, Slot};
 use super::read::ReadPoint;
 use super::read_options::ReadOptions;
 use super::read_view::ReadView;
@@ -59,6 +60,8 @@ pub struct IterOptions {
     /// of kind [`Incomplete`](crate::ErrorKind::Incomplete). Default: any number.
     #[doc(alias = "max_skippable_internal_keys")]
     pub skipped_max: Option<u64>,
+    /// What [`Db::holders`](super::Db::holders) calls the iterator, so that one that was forgotten can be found. Default: nothing.
+    pub tag: Option<Arc<str>>,
 }
 
 /// A walk over the keys of a column family, as they were when it was made.
@@ -67,14 +70,15 @@ pub struct IterOptions {
 /// may be asked only while [`DbIterator::is_valid`]. A failed move leaves it standing nowhere and says why; a later seek
 /// starts afresh.
 ///
-/// It keeps the memtables and files that it reads from alive, also past the end of the database.
+/// It keeps the memtables and files that it reads from alive, also past the end of the database;
+/// [`Db::holders`](super::Db::holders) lists it with what that costs.
 pub struct DbIterator {
     walk: ViewWalk,
     family: Arc<FamilyState>,
     /// Of what was passed over, what the statistics know.
     told: SkipCounts,
-    /// Held for the files' sake.
-    _view: Arc<ReadView>,
+    /// Where it is listed, and its view held.
+    slot: Slot,
 }
 
 impl DbIterator {
@@ -83,8 +87,9 @@ impl DbIterator {
         view: Arc<ReadView>,
         seqno: SeqNo,
         options: IterOptions,
+        since_nanos: u64,
     ) -> Result<Self> {
-        let IterOptions { read, bounds, same_prefix, readahead_bytes, skipped_max } = options;
+        let IterOptions { read, bounds, same_prefix, readahead_bytes, skipped_max, tag } = options;
         let family = Arc::clone(&family.0);
         let extractor = family.options.table.prefix_extractor.clone();
         let walk_options = WalkOptions {
@@ -97,7 +102,10 @@ impl DbIterator {
         read.limit(&mut ctx);
         let point = ReadPoint { family: &family, view: &view, seqno };
         let walk = ViewWalk::new(&point, walk_options, &ctx)?;
-        Ok(Self { walk, family, told: SkipCounts::default(), _view: view })
+        let views = HeldViews::One(Arc::clone(&family), view);
+        let kind = HolderKind::Iterator;
+        let slot = family.holders.add(Held { kind, tag, seqno, since_nanos, views });
+        Ok(Self { walk, family, told: SkipCounts::default(), slot })
     }
 
     /// Whether it stands on a key.
@@ -183,6 +191,7 @@ impl DbIterator {
 impl Drop for DbIterator {
     fn drop(&mut self) {
         self.tell_skipped();
+        drop(self.family.holders.remove(&self.slot));
     }
 }
 

@@ -19,6 +19,7 @@
 //! | `background_error.rs`, `resume.rs` | what stops writes, and how they go on |
 //! | `compact.rs`, `compact_range.rs`, `delete_files.rs` | tables merged, in the background and by hand; dropped by range |
 //! | `column_families.rs`, `snapshot.rs` | families created and dropped; moments kept |
+//! | `holders.rs` | who keeps old states alive, and what that costs |
 //! | `housekeeping.rs`, `close.rs` | options files, files that nobody needs; the end |
 //! | `checkpoint.rs`, `new_dir.rs` | the database at one moment, as a directory of its own |
 //! | `ingest/`, `incoming.rs`, `under_way.rs` | tables of others taken in, above all that is there and will be |
@@ -74,6 +75,9 @@ mod floor;
 mod flush;
 mod flush_wal;
 mod get;
+mod holders;
+#[cfg(test)]
+mod holders_tests;
 mod housekeeping;
 mod identity;
 mod incoming;
@@ -155,6 +159,7 @@ pub use estimates::TableSums;
 pub use export::{FamilyExport, ImportOptions};
 pub use family::{ColumnFamily, FamilyConfig};
 pub use floor::{KeyRange, KeyValue};
+pub use holders::{Holder, HolderKind, Pinned};
 pub use incoming::FileTransfer;
 pub use ingest::{IngestOptions, IngestedFile};
 pub use iterator::{DbIterator, IterOptions};
@@ -166,8 +171,8 @@ pub use recover::LostLogBytes;
 pub use snapshot::Snapshot;
 pub use stall::{StallCount, StallStats};
 pub use stats::{
-    DbStats, FamilyStats, LevelCounters, LevelStats, MemTablesStats, MemTablesSum, SnapshotStats,
-    WriteStats,
+    DbStats, FamilyStats, HolderStats, LevelCounters, LevelStats, MemTablesStats, MemTablesSum,
+    SnapshotStats, WriteStats,
 };
 pub use updates::Updates;
 pub use value::PinnedValue;
@@ -182,6 +187,7 @@ use arc_swap::ArcSwap;
 
 use close::Opened;
 use counters::DbCounters;
+use holders::Holders;
 use memory::Sharers;
 use snapshot::SnapshotList;
 use writer::Writer;
@@ -217,6 +223,8 @@ struct DbInner {
     builder: DbBuilder,
     open_tables: Arc<OpenTables>,
     snapshots: Arc<SnapshotList>,
+    /// Who walks over it, and who holds a snapshot.
+    holders: Arc<Holders>,
     /// The databases that share the cache.
     sharers: Arc<Sharers>,
     /// `None`: opened to be read.

@@ -15,6 +15,7 @@ use arc_swap::ArcSwap;
 
 use super::counters::{DbCounters, FamilyCounters};
 use super::family::{FamilyState, default_of};
+use super::holders::Holders;
 use super::memory::Sharers;
 use super::memtables::new_memtable;
 use super::missing_operator::MissingOperator;
@@ -44,6 +45,7 @@ pub(super) struct Gathered {
     pub(super) cache: Cache,
     pub(super) families: BTreeMap<u32, ColumnFamily>,
     pub(super) open_tables: Arc<OpenTables>,
+    pub(super) holders: Arc<Holders>,
     pub(super) snapshots: Arc<SnapshotList>,
     pub(super) lost_log_bytes: Vec<LostLogBytes>,
 }
@@ -70,6 +72,7 @@ impl Gathered {
             builder: builder.clone(),
             open_tables: self.open_tables,
             snapshots: self.snapshots,
+            holders: self.holders,
             sharers,
             writer,
             this: this.clone(),
@@ -82,6 +85,7 @@ pub(super) struct Opening<'o> {
     pub(super) builder: &'o DbBuilder,
     pub(super) cache: Cache,
     pub(super) open_tables: Arc<OpenTables>,
+    pub(super) holders: Arc<Holders>,
 }
 
 /// What becomes of a merge operator that is not known.
@@ -106,7 +110,18 @@ impl<'o> Opening<'o> {
             builder,
             cache: cache.unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT)),
             open_tables: Arc::new(open_tables.with_access(access)),
+            holders: Arc::default(),
         })
+    }
+
+    /// What a database was opened with, for families that come later.
+    pub(super) fn of(db: &'o DbInner) -> Self {
+        Self {
+            builder: &db.builder,
+            cache: db.cache.clone(),
+            open_tables: Arc::clone(&db.open_tables),
+            holders: Arc::clone(&db.holders),
+        }
     }
 
     /// All families of the manifest, none of which is changed by that.
@@ -118,14 +133,68 @@ impl<'o> Opening<'o> {
     ) -> Result<BTreeMap<u32, ColumnFamily>> {
         let mut families = BTreeMap::new();
         for family in versions.families() {
-            refuse_unsupported(&family).map_err(|error| error.in_file(&self.builder.dir))?;
-            let config = config_of(self.builder, stored, &family, unknown)?;
-            let log = family.log_number();
-            let state =
-                family_state(self.builder, &self.cache, &self.open_tables, family, config, log)?;
-            families.insert(state.family.id(), ColumnFamily(Arc::new(state)));
+            let family = self.family(stored, family, unknown)?;
+            families.insert(family.id(), family);
         }
         Ok(families)
+    }
+
+    /// One of them.
+    pub(super) fn family(
+        &self,
+        stored: Option<&OptionsFile>,
+        family: Arc<Family>,
+        unknown: Unknown,
+    ) -> Result<ColumnFamily> {
+        refuse_unsupported(&family).map_err(|error| error.in_file(&self.builder.dir))?;
+        let config = config_of(self.builder, stored, &family, unknown)?;
+        let log = family.log_number();
+        Ok(ColumnFamily(Arc::new(self.family_state(family, config, log)?)))
+    }
+
+    /// A family with an empty memtable.
+    ///
+    /// * `log`: where the memtable's first entries will be, or are.
+    pub(super) fn family_state(
+        &self,
+        family: Arc<Family>,
+        config: Filled,
+        log: FileNumber,
+    ) -> Result<FamilyState> {
+        let Filled { options, merge_operator, compaction_filter, operator_is_missing } = config;
+        let reader_options = ReaderOptions {
+            comparators: self.builder.comparators.clone(),
+            prefix_extractor: options.table.prefix_extractor.clone(),
+            cache: self.cache.clone(),
+            metadata_cache: self.builder.metadata_cache.clone(),
+            ..ReaderOptions::default()
+        };
+        let tables = TableCache::new(
+            Arc::clone(&self.builder.fs),
+            vec![self.builder.dir.clone()],
+            reader_options,
+            family.key_order().name(),
+            Arc::clone(&self.open_tables),
+        );
+        let view = ReadView {
+            memtable: new_memtable(&self.cache, family.key_order(), log)?,
+            frozen: Box::default(),
+            version: family.current(),
+        };
+        Ok(FamilyState {
+            picker: Picker::new(&options),
+            under_way: UnderWay::default(),
+            family,
+            options,
+            merge_operator,
+            operator_is_missing,
+            counters: FamilyCounters::default(),
+            compaction_filter,
+            tables: Arc::new(tables),
+            flushing: FlushProgress::default(),
+            holders: Arc::clone(&self.holders),
+            view: ArcSwap::from_pointee(view),
+        })
     }
 }
 
@@ -240,52 +309,6 @@ fn refuse_unsupported(family: &Family) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// A family with an empty memtable.
-///
-/// * `log`: where the memtable's first entries will be, or are.
-pub(super) fn family_state(
-    builder: &DbBuilder,
-    cache: &Cache,
-    open_tables: &Arc<OpenTables>,
-    family: Arc<Family>,
-    config: Filled,
-    log: FileNumber,
-) -> Result<FamilyState> {
-    let Filled { options, merge_operator, compaction_filter, operator_is_missing } = config;
-    let reader_options = ReaderOptions {
-        comparators: builder.comparators.clone(),
-        prefix_extractor: options.table.prefix_extractor.clone(),
-        cache: cache.clone(),
-        metadata_cache: builder.metadata_cache.clone(),
-        ..ReaderOptions::default()
-    };
-    let tables = TableCache::new(
-        Arc::clone(&builder.fs),
-        vec![builder.dir.clone()],
-        reader_options,
-        family.key_order().name(),
-        Arc::clone(open_tables),
-    );
-    let view = ReadView {
-        memtable: new_memtable(cache, family.key_order(), log)?,
-        frozen: Box::default(),
-        version: family.current(),
-    };
-    Ok(FamilyState {
-        picker: Picker::new(&options),
-        under_way: UnderWay::default(),
-        family,
-        options,
-        merge_operator,
-        operator_is_missing,
-        counters: FamilyCounters::default(),
-        compaction_filter,
-        tables: Arc::new(tables),
-        flushing: FlushProgress::default(),
-        view: ArcSwap::from_pointee(view),
-    })
 }
 
 /// Reads the logs; what is left in memory is what the families have.

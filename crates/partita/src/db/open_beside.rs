@@ -112,6 +112,7 @@ fn attempt(builder: &DbBuilder, mark: Mark) -> Result<Option<Db>> {
         cache: opening.cache,
         families,
         open_tables: opening.open_tables,
+        holders: opening.holders,
         snapshots: Arc::default(),
         lost_log_bytes: recovered.lost,
     };

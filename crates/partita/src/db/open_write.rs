@@ -105,6 +105,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         cache: opening.cache,
         families,
         open_tables: opening.open_tables,
+        holders: opening.holders,
         snapshots,
         lost_log_bytes: recovered.lost,
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::estimates::TableSums;
-use super::stats::{DbStats, FamilyStats, LevelCounters, LevelStats};
+use super::stats::{DbStats, FamilyStats, HolderStats, LevelCounters, LevelStats};
 use super::{StallCause, StallStats};
 use crate::cache::{CacheStats, Role};
 use crate::key::InternalKey;
@@ -193,7 +193,37 @@ pub(super) fn db_text(stats: &DbStats) -> String {
         stalled % 1000,
         rate(seconds(stalls.micros) * 100.0, uptime)
     );
-    out + &stall_text(&stats.stalls)
+    out + &stall_text(&stats.stalls) + &holders_text(&stats.holders)
+}
+
+/// Who keeps old states alive, and what that costs.
+fn holders_text(holders: &HolderStats) -> String {
+    let pinned = &holders.pinned;
+    let mut out = format!(
+        "Holders: {} iterators, {} snapshots, pinned: {} tables ({:.2} MB), {} memtables ({:.2} MB)\n",
+        holders.iterators,
+        holders.snapshots,
+        pinned.tables,
+        pinned.table_bytes as f64 / MB,
+        pinned.memtables,
+        pinned.memtable_bytes as f64 / MB
+    );
+    for holder in &holders.oldest {
+        let tag = holder.tag.as_ref().map_or(String::new(), |tag| format!(" {tag:?}"));
+        let family = holder.family.as_ref().map_or(String::new(), |name| format!(" [{name}]"));
+        let _ = writeln!(
+            out,
+            "  {}{tag}{family} {:.1} s, seqno {}, pinned: {} tables ({:.2} MB), {} memtables ({:.2} MB)",
+            holder.kind.name(),
+            holder.age.as_secs_f64(),
+            holder.seqno.get(),
+            holder.pinned.tables,
+            holder.pinned.table_bytes as f64 / MB,
+            holder.pinned.memtables,
+            holder.pinned.memtable_bytes as f64 / MB
+        );
+    }
+    out
 }
 
 /// The same as a map.

@@ -10,7 +10,7 @@ use super::get::get;
 use super::iterator::{DbIterator, IterOptions};
 use super::multi_get::multi_get;
 use super::read_view::ReadView;
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, TakenAt};
 use super::value::PinnedValue;
 use super::{ColumnFamily, Db, ReadOptions, ReadTier};
 use crate::error::{ErrorKind, Result};
@@ -379,7 +379,8 @@ impl Db {
         // The view first: a later one may lack versions that only an earlier reader sees.
         let view = family.0.view.load_full();
         let seqno = self.seqno_of(&options.read);
-        DbIterator::new(family, view, seqno, options)
+        let now = self.inner().builder.clock.monotonic_nanos();
+        DbIterator::new(family, view, seqno, options, now)
     }
 
     /// This moment, to be read at later: [`ReadOptions::snapshot`].
@@ -401,8 +402,20 @@ impl Db {
     /// # Ok::<(), partita::Error>(())
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        let unix_seconds = self.inner().builder.clock.unix_seconds();
-        self.inner().snapshots.take(unix_seconds, || self.visible_seqno())
+        self.take_snapshot(None)
+    }
+
+    /// The same, to be found under this name among all that live ([`Db::holders`]).
+    pub fn snapshot_tagged(&self, tag: &str) -> Snapshot {
+        self.take_snapshot(Some(tag.into()))
+    }
+
+    fn take_snapshot(&self, tag: Option<Arc<str>>) -> Snapshot {
+        let inner = self.inner();
+        let clock = &inner.builder.clock;
+        let now =
+            TakenAt { unix_seconds: clock.unix_seconds(), since_nanos: clock.monotonic_nanos() };
+        inner.snapshots.take(&inner.holders, now, tag, || self.visible_seqno())
     }
 
     /// The value of a key as it was when a snapshot was taken.

@@ -3,6 +3,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::holders::{Held, HeldViews, HolderKind, Holders, Slot};
 use crate::key::SeqNo;
 use crate::util::sync::lock;
 
@@ -15,6 +16,8 @@ pub struct Snapshot(Arc<Registered>);
 struct Registered {
     seqno: SeqNo,
     list: Arc<SnapshotList>,
+    holders: Arc<Holders>,
+    slot: Slot,
 }
 
 impl Snapshot {
@@ -32,6 +35,7 @@ impl fmt::Debug for Snapshot {
 
 impl Drop for Registered {
     fn drop(&mut self) {
+        drop(self.holders.remove(&self.slot));
         let mut taken = lock(&self.list.taken);
         if let Some(same) = taken.get_mut(&self.seqno) {
             same.count -= 1;
@@ -66,6 +70,13 @@ impl Default for SnapshotList {
     }
 }
 
+/// When a snapshot is taken, by both hands of the clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TakenAt {
+    pub(super) unix_seconds: u64,
+    pub(super) since_nanos: u64,
+}
+
 /// Snapshots that see the same writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SameMoment {
@@ -75,19 +86,25 @@ pub(super) struct SameMoment {
 }
 
 impl SnapshotList {
-    /// Takes a snapshot.
+    /// Takes a snapshot, which `holders` will list.
     ///
-    /// * `unix_seconds`: now.
     /// * `visible`: asked under the lock, so that a flush that does not see this snapshot has only entries that it sees.
     pub(super) fn take(
         self: &Arc<Self>,
-        unix_seconds: u64,
+        holders: &Arc<Holders>,
+        now: TakenAt,
+        tag: Option<Arc<str>>,
         visible: impl FnOnce() -> SeqNo,
     ) -> Snapshot {
+        let TakenAt { unix_seconds, since_nanos } = now;
         let mut taken = lock(&self.taken);
         let seqno = visible();
         taken.entry(seqno).or_insert(SameMoment { count: 0, unix_seconds }).count += 1;
-        Snapshot(Arc::new(Registered { seqno, list: Arc::clone(self) }))
+        drop(taken);
+        let views = HeldViews::None;
+        let slot = holders.add(Held { kind: HolderKind::Snapshot, tag, seqno, since_nanos, views });
+        let (list, holders) = (Arc::clone(self), Arc::clone(holders));
+        Snapshot(Arc::new(Registered { seqno, list, holders, slot }))
     }
 
     /// Has this called when a snapshot is released that somebody waits for ([`SnapshotList::wait_for`]); by whoever
@@ -135,9 +152,9 @@ mod tests {
     fn a_snapshot_is_known_until_its_last_clone_goes() {
         let list = Arc::new(SnapshotList::default());
         let seqno = |n| SeqNo::new(n).unwrap();
-        let first = list.take(0, || seqno(3));
-        let same = list.take(0, || seqno(3));
-        let later = list.take(0, || seqno(7));
+        let holders = Arc::default();
+        let take = |n| list.take(&holders, TakenAt::default(), None, || seqno(n));
+        let (first, same, later) = (take(3), take(3), take(7));
         let clone = first.clone();
         assert_eq!(list.seqnos(), [seqno(3), seqno(7)]);
         drop((first, same));

@@ -5,7 +5,7 @@
 //!          │            └─ memtables    active, frozen, flushed and still held
 //!          ├─ writes, stalls            since the database was opened
 //!          ├─ cache                     by role and level; of all databases that share it
-//!          └─ snapshots, background work
+//!          └─ snapshots, holders, background work
 //! ```
 //!
 //! Sums add up: what all levels have is what the family has, and so on; no figure is counted in two places. Nothing here
@@ -14,7 +14,7 @@
 use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
 
-use super::{ColumnFamily, Db, SkipCounts, StallStats};
+use super::{ColumnFamily, Db, Holder, Pinned, SkipCounts, StallStats};
 use crate::cache::{Cache, CacheStats};
 use crate::memtable::MemTable;
 use crate::options::CompactionStyle;
@@ -55,6 +55,8 @@ pub struct DbStats {
     pub metadata_cache: Option<CacheStats>,
     /// Snapshots that are held.
     pub snapshots: SnapshotStats,
+    /// Iterators and snapshots that live, and what cannot go for their sake.
+    pub holders: HolderStats,
     /// The sequence number of the last write that readers see.
     pub last_seqno: u64,
     /// The first log that is needed.
@@ -99,6 +101,25 @@ pub struct SnapshotStats {
     pub oldest_unix_seconds: u64,
     /// Its sequence number; 0 without one.
     pub oldest_seqno: u64,
+}
+
+/// Iterators and snapshots that live.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct HolderStats {
+    /// How many iterators.
+    pub iterators: u64,
+    /// How many snapshots.
+    pub snapshots: u64,
+    /// What all of them keep from going; what several hold is counted once.
+    pub pinned: Pinned,
+    /// Those that live longest, at most [`HolderStats::OLDEST_MAX`]; [`Db::holders`] has all.
+    pub oldest: Vec<Holder>,
+}
+
+impl HolderStats {
+    /// How many are named.
+    pub const OLDEST_MAX: usize = 10;
 }
 
 /// Figures of a column family.
@@ -285,6 +306,7 @@ impl Db {
             cache: inner.cache.stats(),
             metadata_cache: self.metadata_cache().map(Cache::stats),
             snapshots: inner.snapshots.stats(),
+            holders: self.holder_stats(),
             last_seqno: self.visible_seqno().get(),
             min_log_number_to_keep: inner.versions.min_log_number_to_keep().get(),
             background_errors: self.background_errors(),

@@ -42,6 +42,17 @@ impl<T> Sharded<T> {
         lock(&self.0[shard_of_this_thread()].0)
     }
 
+    /// The same, and which it is.
+    pub(crate) fn own(&self) -> (usize, MutexGuard<'_, T>) {
+        let own = shard_of_this_thread();
+        (own, lock(&self.0[own].0))
+    }
+
+    /// The copy that [`Sharded::own`] said.
+    pub(crate) fn at(&self, shard: usize) -> MutexGuard<'_, T> {
+        lock(&self.0[shard % SHARDS].0)
+    }
+
     /// A copy that nobody has, this thread's if possible; `None` if all are taken.
     ///
     /// For who keeps it longer than a few additions take: a read that counts into it what it costs.
@@ -62,6 +73,12 @@ impl<T> Sharded<T> {
         for Shard(shard) in &self.0 {
             look(&lock(shard));
         }
+    }
+}
+
+impl<T: Default> Default for Sharded<T> {
+    fn default() -> Self {
+        Self::new(T::default)
     }
 }
 
