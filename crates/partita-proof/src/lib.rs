@@ -9,13 +9,17 @@
 //! ours      Partita as a subject
 //!
 //! campaign      a proof over many seeds
+//! driven        Partita with background jobs in the order of a seed
 //! metamorphic   one history under many option sets
+//! crash         one history, cut at every call of the file system
 //! ```
 //!
 //! A history is data: it knows nothing of who does it, so the same one can be done under other options, on a file system
 //! that fails, by RocksDB, or by several engines in turns.
 
 pub mod campaign;
+pub mod crash;
+pub mod driven;
 pub mod history;
 pub mod metamorphic;
 pub mod options;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Arg, Command, value_parser};
 use partita_proof::campaign::Campaign;
+use partita_proof::crash::{self, Cuts};
 use partita_proof::metamorphic;
 use partita_proof::subject::Compared;
 
@@ -26,6 +27,12 @@ fn main() -> ExitCode {
             let variants = arguments.get_one::<u64>("variants").copied().unwrap_or(1);
             let prove = |seed| metamorphic::prove(seed, steps, variants);
             let outcome = campaign("metamorphic").run(prove, Compared::add);
+            println!("{:?}", outcome.sum);
+            ended(outcome.failures.is_empty(), &outcome.failed_seeds().to_string())
+        }
+        "crash" => {
+            let every = arguments.get_one::<u64>("every").copied().unwrap_or(1);
+            let outcome = campaign("crash").run(|seed| crash::prove(seed, steps, every), Cuts::add);
             println!("{:?}", outcome.sum);
             ended(outcome.failures.is_empty(), &outcome.failed_seeds().to_string())
         }
@@ -67,11 +74,15 @@ fn command() -> Command {
     let metamorphic = Command::new("metamorphic")
         .about("One history under many option sets gives the same answers")
         .arg(numbers("variants", "Option sets for each history").default_value("8"));
+    let crash = Command::new("crash")
+        .about("A history is cut at every call of the file system; what is left is opened")
+        .arg(numbers("every", "Of the calls, one in so many").default_value("1"));
     Command::new("partita-proof")
         .about("Random histories of whole databases, and what is proven with them")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(over_seeds(metamorphic, "400"))
+        .subcommand(over_seeds(crash, "60"))
 }
 
 #[cfg(test)]

@@ -2,16 +2,14 @@
 //! same.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use partita::io::{ManualClock, ManualScheduler, MemoryFileSystem, Scheduler};
+use partita::io::{ManualScheduler, MemoryFileSystem};
 
+use crate::driven::{self, Driven};
 use crate::history::{Plan, history};
 use crate::options::{Common, OptionSet, Readers};
-use crate::ours::{Ours, Place};
 use crate::state::{Model, Order};
-use crate::step::{Row, Slot, Step};
-use crate::subject::{Compared, Subject, run};
+use crate::subject::{Compared, run};
 
 /// Who does background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,27 +52,20 @@ pub fn run_in_memory(
     let plan = plan(seed, steps);
     let steps = history(seed, &plan);
     let disk = MemoryFileSystem::new();
-    let manual = match jobs {
-        Jobs::Seeded(seed) => Some(Arc::new(ManualScheduler::seeded(seed))),
-        Jobs::Threads => None,
-    };
-    let place = Place {
-        fs: Arc::new(disk.clone()),
-        dir: "/proof/db".into(),
-        scheduler: manual.clone().map(|it| it as Arc<dyn Scheduler>),
-        clock: manual.is_some().then(|| Arc::new(ManualClock::default()) as _),
-        order: plan.order,
-        options: sets,
-    };
+    let scheduler = Arc::new(ManualScheduler::seeded(match jobs {
+        Jobs::Seeded(seed) => seed,
+        Jobs::Threads => 0,
+    }));
+    let mut place = driven::place(Arc::new(disk.clone()), &scheduler, plan.order, sets);
+    if jobs == Jobs::Threads {
+        (place.scheduler, place.clock) = (None, None);
+    }
     let mut ours = place.open(0).map_err(|error| format!("created: {error}"))?;
     ours.killed_in(disk);
     let mut model = Model::new(plan.order);
-    match manual {
-        None => run(&mut ours, &mut model, &steps),
-        Some(scheduler) => {
-            let mut driven = Driven { ours, scheduler, turns: fastrand::Rng::with_seed(seed) };
-            run(&mut driven, &mut model, &steps)
-        }
+    match jobs {
+        Jobs::Threads => run(&mut ours, &mut model, &steps),
+        Jobs::Seeded(seed) => run(&mut Driven::new(ours, scheduler, seed), &mut model, &steps),
     }
 }
 
@@ -87,58 +78,6 @@ pub fn sets(seed: u64, variant: u64) -> Vec<OptionSet> {
     };
     let draw = |at: u64| OptionSet::draw((seed << 20) + variant * 4 + at, common);
     (0..4).map(draw).collect()
-}
-
-/// Partita with background jobs that run between steps, some at a time.
-struct Driven {
-    ours: Ours,
-    scheduler: Arc<ManualScheduler>,
-    turns: fastrand::Rng,
-}
-
-impl Subject for Driven {
-    type Error = partita::Error;
-
-    fn apply(&mut self, step: &Step) -> Result<(), Self::Error> {
-        self.ours.apply(step)?;
-        if self.turns.usize(..8) == 0 {
-            self.scheduler.pass(Duration::from_secs(1));
-        }
-        for _ in 0..self.turns.usize(..4) {
-            self.scheduler.run_waiting();
-        }
-        Ok(())
-    }
-
-    fn slots(&self) -> Vec<Slot> {
-        self.ours.slots()
-    }
-
-    fn rows(
-        &self,
-        slot: Slot,
-        snapshot: Option<u32>,
-        backward: bool,
-    ) -> Result<Vec<Row>, Self::Error> {
-        self.ours.rows(slot, snapshot, backward)
-    }
-
-    fn get(
-        &self,
-        slot: Slot,
-        snapshot: Option<u32>,
-        key: &[u8],
-    ) -> Result<Option<Vec<u8>>, Self::Error> {
-        self.ours.get(slot, snapshot, key)
-    }
-
-    fn multi_get(&self, slot: Slot, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Self::Error> {
-        self.ours.multi_get(slot, keys)
-    }
-
-    fn floor(&self, slot: Slot, key: &[u8]) -> Option<Result<Option<Row>, Self::Error>> {
-        self.ours.floor(slot, key)
-    }
 }
 
 #[cfg(test)]

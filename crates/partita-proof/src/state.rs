@@ -151,16 +151,57 @@ impl State {
         state
     }
 
-    /// The same entries, read from a database: of incarnations nothing is known there.
-    pub fn holds_the_same(&self, found: &BTreeMap<Slot, Vec<Row>>) -> bool {
-        self.families.len() == found.len()
-            && found.iter().all(|(slot, rows)| {
-                self.families.get(slot).is_some_and(|family| {
-                    family.rows.len() == rows.len()
-                        && rows.iter().all(|(key, value)| family.rows.get(key) == Some(value))
-                })
-            })
+    /// What was read from a database. Of incarnations nothing is known there.
+    pub fn found(order: Order, rows: &BTreeMap<Slot, Vec<Row>>) -> Self {
+        let family =
+            |rows: &Vec<Row>| FamilyState { incarnation: 0, rows: rows.iter().cloned().collect() };
+        let families = rows.iter().map(|(slot, rows)| (*slot, family(rows))).collect();
+        Self { order, families, created: 0 }
     }
+
+    /// Whether both have the same families with the same rows.
+    pub fn has_rows_of(&self, other: &Self) -> bool {
+        self.difference(other).is_empty()
+    }
+
+    /// Where the rows of `found` are others, family by family; empty if they are nowhere.
+    pub fn difference(&self, found: &Self) -> String {
+        let mut said = String::new();
+        for slot in (0..Slot::COUNT).map(Slot) {
+            match (self.has(slot), found.has(slot)) {
+                (false, false) => {}
+                (true, false) => said += &format!("{}: is not there. ", slot.name()),
+                (false, true) => said += &format!("{}: is there. ", slot.name()),
+                (true, true) => {
+                    if let Some(differs) = difference(&found.rows(slot), &self.rows(slot)) {
+                        said += &format!("{}: {differs}. ", slot.name());
+                    }
+                }
+            }
+        }
+        said
+    }
+}
+
+/// Where two lists of rows differ first.
+pub fn difference(found: &[Row], expected: &[Row]) -> Option<String> {
+    let place = found.iter().zip(expected).position(|(found, expected)| found != expected);
+    let place = place.unwrap_or(found.len().min(expected.len()));
+    let show = |row: Option<&Row>| match row {
+        Some((key, value)) => {
+            format!("{}={}", key.escape_ascii(), value[..value.len().min(40)].escape_ascii())
+        }
+        None => "the end".to_owned(),
+    };
+    let (one, other) = (found.get(place), expected.get(place));
+    (one != other).then(|| {
+        let [found_count, expected_count] = [found.len(), expected.len()];
+        format!(
+            "row {place} is {}, expected {}; {found_count} rows, expected {expected_count}",
+            show(one),
+            show(other)
+        )
+    })
 }
 
 /// What a database must hold, with what its snapshots see.
@@ -183,6 +224,11 @@ impl Model {
     /// A new database.
     pub fn new(order: Order) -> Self {
         Self { state: State::new(order), snapshots: BTreeMap::new() }
+    }
+
+    /// A database that holds this and has no snapshots.
+    pub fn of(state: State) -> Self {
+        Self { state, snapshots: BTreeMap::new() }
     }
 
     /// Does the step.

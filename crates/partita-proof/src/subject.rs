@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use crate::history::key;
-use crate::state::{Model, Order};
+use crate::state::{Model, Order, difference};
 use crate::step::{Row, Slot, Step};
 
 /// An engine with an open database.
@@ -146,27 +146,6 @@ fn check_walks<S: Subject>(
         }
     }
     Ok(compared)
-}
-
-/// Where two lists of rows differ first.
-pub fn difference(found: &[Row], expected: &[Row]) -> Option<String> {
-    let place = found.iter().zip(expected).position(|(found, expected)| found != expected);
-    let place = place.unwrap_or(found.len().min(expected.len()));
-    let show = |row: Option<&Row>| match row {
-        Some((key, value)) => {
-            format!("{}={}", key.escape_ascii(), value[..value.len().min(40)].escape_ascii())
-        }
-        None => "the end".to_owned(),
-    };
-    let (one, other) = (found.get(place), expected.get(place));
-    (one != other).then(|| {
-        let [found_count, expected_count] = [found.len(), expected.len()];
-        format!(
-            "row {place} is {}, expected {}; {found_count} rows, expected {expected_count}",
-            show(one),
-            show(other)
-        )
-    })
 }
 
 fn check_gets<S: Subject>(

@@ -11,6 +11,7 @@ use crate::version::Family;
 impl Db {
     /// Creates a column family.
     ///
+    /// * When it returns, the family survives a power cut, and so does all that was written to the log before.
     /// * Errors: `InvalidArgument` if there is one of that name, and for options that are senseless together
     ///   ([`ColumnFamilyOptions::validate`](crate::options::ColumnFamilyOptions::validate)); `NotSupported` for a comparator or merge operator that the
     ///   options name and nobody registered; `Io`, `NoSpace`.
@@ -50,6 +51,7 @@ impl Db {
         let order = order_named(builder, &filled.options)?;
         let family = writer.queue.exclusive(|| -> Result<ColumnFamily> {
             inner.check_or_resume()?;
+            inner.sync_log()?;
             let log = lock(&writer.logs).current;
             let family = inner.versions.create_family(name, order, log, levels)?;
             if let Err(error) = fill(&family) {
@@ -71,12 +73,15 @@ impl Db {
 
     /// Drops a column family with all that is in it. Who holds it can read on; writes to it are refused.
     ///
+    /// * When it returns, that survives a power cut, and so does all that was written to the log before: where its entries
+    ///   were copied to, they are.
     /// * Errors: `InvalidArgument` for the default one, and for one that was dropped already; `Io`, `NoSpace`.
     pub fn drop_family(&self, family: &ColumnFamily) -> Result<()> {
         let inner = self.inner();
         let writer = self.writer()?;
         writer.queue.exclusive(|| -> Result<()> {
             inner.check_or_resume()?;
+            inner.sync_log()?;
             inner.versions.drop_family(family.id())?;
             let mut families = (**inner.families.load()).clone();
             families.remove(&family.id());

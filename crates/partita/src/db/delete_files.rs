@@ -14,7 +14,8 @@ impl Db {
     ///   stay, and where a deletion went and what it deleted stayed, that shows again. Snapshots may miss what they saw.
     /// * Of two tables that share a user key both go or both stay.
     /// * Errors: those of a write to the manifest. Some other thread's compactions are not waited for.
-    /// * Cost: one record in the manifest.
+    /// * What was written to the log before survives a power cut if this does.
+    /// * Cost: a sync of the log, one record in the manifest.
     /// * Source: contract of RocksDB `DeleteFilesInRange`; its `include_end` is [`Bound::Included`](std::ops::Bound).
     ///
     /// ```
@@ -53,7 +54,7 @@ impl Db {
         let db = self.inner();
         let writer = self.writer()?;
         let _job = writer.jobs.begin();
-        writer.check()?;
+        writer.queue.exclusive(|| db.check_or_resume().and_then(|()| db.sync_log()))?;
         let _running = Running::new(&writer.compactions);
         let Some(inside) = db.pick(family, |_, version| pick_files_inside(version, ranges)) else {
             return Ok(0);

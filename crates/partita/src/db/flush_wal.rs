@@ -1,6 +1,6 @@
 //! The log handed on by hand.
 
-use super::{BackgroundWork, Db};
+use super::{BackgroundWork, Db, DbInner};
 use crate::error::Result;
 use crate::util::sync::lock;
 
@@ -35,9 +35,22 @@ impl Db {
         let writer = self.writer()?;
         writer.queue.exclusive(|| {
             writer.check()?;
-            let mut logs = lock(&writer.logs);
-            let done = if sync { logs.sync() } else { logs.flush() };
-            done.inspect_err(|error| self.inner().background_failed(BackgroundWork::Log, error))
+            if sync {
+                return self.inner().sync_log();
+            }
+            let flushed = lock(&writer.logs).flush();
+            flushed.inspect_err(|error| self.inner().background_failed(BackgroundWork::Log, error))
         })
+    }
+}
+
+impl DbInner {
+    /// Makes all that was written to the log durable. The caller leads the commit queue.
+    ///
+    /// What becomes durable by the manifest alone (families, files that are taken in or dropped) comes behind this: else a
+    /// power cut could leave it without what was written before it, a family dropped, say, and its copy lost.
+    pub(super) fn sync_log(&self) -> Result<()> {
+        let synced = lock(&self.writing()?.logs).sync();
+        synced.inspect_err(|error| self.background_failed(BackgroundWork::Log, error))
     }
 }

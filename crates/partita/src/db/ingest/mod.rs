@@ -31,12 +31,11 @@ use place::{Numbers, Tree, place_all};
 use super::incoming::FileTransfer;
 use super::stats::LevelCounters;
 use super::under_way::NonePicked;
-use super::{BackgroundWork, ColumnFamily, Db, DbInner};
+use super::{ColumnFamily, Db, DbInner};
 use crate::error::{Error, Result};
 use crate::filter::FilterLevel;
 use crate::key::SeqNo;
 use crate::table::{SstFileWriter, TableContext};
-use crate::util::sync::lock;
 use crate::version::edit::NewFile;
 use crate::version::{FileNumber, VersionEdit};
 
@@ -226,7 +225,6 @@ impl DbInner {
         families: &mut [FamilyFiles<'_>],
         options: &IngestOptions,
     ) -> Result<Vec<IngestedFile>> {
-        let writer = self.writing()?;
         self.check_or_resume()?;
         for FamilyFiles { family, .. } in families.iter() {
             if family.0.family.is_dropped() {
@@ -234,9 +232,7 @@ impl DbInner {
             }
         }
         self.flush_what_is_covered(families, options)?;
-        lock(&writer.logs)
-            .sync()
-            .inspect_err(|error| self.background_failed(BackgroundWork::Log, error))?;
+        self.sync_log()?;
         // No two threads that lock several wait for each other: only who leads the queue does.
         let none_picked: Vec<NonePicked<'_>> =
             families.iter().map(|family| family.family.0.under_way.lock()).collect();
