@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Db, FamilyConfig, open_beside, open_write};
+use super::{Db, FamilyConfig, follow, open_beside, open_write};
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::io::{Clock, DiskFileSystem, FileSystem, Scheduler, SystemClock};
@@ -213,5 +213,17 @@ impl DbBuilder {
     ///   only writing could do harm with.
     pub fn open_read_only(&self) -> Result<Db> {
         open_beside::open_read_only(self)
+    }
+
+    /// Opens the database to be read, as [`DbBuilder::open_read_only`] does, and to be brought up to date whenever it is asked
+    /// for: [`Db::try_catch_up_with_primary`].
+    ///
+    /// * There is no directory of its own: nothing is written anywhere.
+    /// * What the logs hold is in memory, charged to the cache's budget, until the writer has it in tables.
+    /// * A log is read up to the first record that is not whole, whatever its recovery mode is: its end is being written.
+    /// * Errors: those of [`DbBuilder::open_read_only`].
+    #[doc(alias = "OpenAsSecondary")]
+    pub fn open_secondary(&self) -> Result<Db> {
+        follow::open_secondary(self)
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use super::family::FamilyState;
 use super::read_view::ReadView;
+use super::snapshot::HeldMoment;
 use super::{Db, stats::HolderStats};
 use crate::key::SeqNo;
 use crate::util::sharded::Sharded;
@@ -100,6 +101,7 @@ pub(super) struct Held {
 pub(super) enum HeldViews {
     None,
     One(Arc<FamilyState>, Arc<ReadView>),
+    All(Arc<HeldMoment>),
 }
 
 #[derive(Default)]
@@ -263,6 +265,11 @@ impl Db {
                 HeldViews::None => (None, Pinned::default()),
                 HeldViews::One(family, view) => {
                     (Some(family.family.name().to_owned()), looked.at(family, view).sum())
+                }
+                HeldViews::All(held) => {
+                    let mut sum = Extra::default();
+                    held.views.values().for_each(|(family, view)| sum.add(looked.at(family, view)));
+                    (None, sum.sum())
                 }
             };
             Holder {

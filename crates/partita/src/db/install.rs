@@ -53,6 +53,7 @@ impl super::family::FamilyState {
             memtable: Arc::clone(&view.memtable),
             frozen: view.frozen.iter().filter(is_left).cloned().collect(),
             version: self.family.current(),
+            moment: None,
         });
     }
 }

@@ -149,7 +149,7 @@ impl DbInner {
             let kept = (!was_empty).then(|| Arc::clone(&view.memtable));
             let frozen = kept.into_iter().chain(view.frozen.iter().cloned()).collect();
             let version = Arc::clone(&view.version);
-            family.0.show(ReadView { memtable, frozen, version });
+            family.0.show(ReadView { memtable, frozen, version, moment: None });
         }
         views.wanted.extend(wanted);
         self.note_crowd(writer);

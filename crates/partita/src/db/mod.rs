@@ -10,6 +10,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `builder.rs`, `open.rs`, `open_beside.rs`, `open_write.rs`, `identity.rs` | how a database is opened |
+//! | `follow/` | a database that is read while another process writes it, again and again |
 //! | `settings.rs`, `missing_operator.rs` | with which options, and what there is to tell of them |
 //! | `jobs.rs` | work in the background, which closing waits for |
 //! | `writer.rs`, `commit.rs`, `write.rs` | what writing needs; the way of a batch |
@@ -74,6 +75,7 @@ mod file_iter;
 mod floor;
 mod flush;
 mod flush_wal;
+mod follow;
 mod get;
 mod holders;
 #[cfg(test)]
@@ -187,6 +189,7 @@ use arc_swap::ArcSwap;
 
 use close::Opened;
 use counters::DbCounters;
+use follow::Follower;
 use holders::Holders;
 use memory::Sharers;
 use snapshot::SnapshotList;
@@ -227,6 +230,8 @@ struct DbInner {
     holders: Arc<Holders>,
     /// The databases that share the cache.
     sharers: Arc<Sharers>,
+    /// `None` unless it follows another process.
+    follower: Option<Follower>,
     /// `None`: opened to be read.
     writer: Option<Writer>,
     /// Itself, for background jobs.

@@ -15,6 +15,7 @@ use arc_swap::ArcSwap;
 
 use super::counters::{DbCounters, FamilyCounters};
 use super::family::{FamilyState, default_of};
+use super::follow::Follower;
 use super::holders::Holders;
 use super::memory::Sharers;
 use super::memtables::new_memtable;
@@ -47,6 +48,7 @@ pub(super) struct Gathered {
     pub(super) open_tables: Arc<OpenTables>,
     pub(super) holders: Arc<Holders>,
     pub(super) snapshots: Arc<SnapshotList>,
+    pub(super) follower: Option<Follower>,
     pub(super) lost_log_bytes: Vec<LostLogBytes>,
 }
 
@@ -73,6 +75,7 @@ impl Gathered {
             open_tables: self.open_tables,
             snapshots: self.snapshots,
             holders: self.holders,
+            follower: self.follower,
             sharers,
             writer,
             this: this.clone(),
@@ -180,6 +183,7 @@ impl<'o> Opening<'o> {
             memtable: new_memtable(&self.cache, family.key_order(), log)?,
             frozen: Box::default(),
             version: family.current(),
+            moment: None,
         };
         Ok(FamilyState {
             picker: Picker::new(&options),
@@ -340,6 +344,7 @@ pub(super) fn recover_logs(
                 memtable: Arc::clone(memtable),
                 frozen: Box::default(),
                 version: Arc::clone(&view.version),
+                moment: None,
             });
         }
     }

@@ -29,18 +29,26 @@ use super::{ColumnFamily, Db, DbBuilder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{FileSystem, SequentialFile};
 use crate::version::{
-    FileName, FileNumber, TableFile, VersionSet, VersionSetOptions, read_current,
+    FileName, FileNumber, TableFile, Version, VersionSet, VersionSetOptions, read_current,
 };
 
 /// How often the directory is looked at again.
 const TRIES: u32 = 200;
 
 pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
+    until_still(builder, |mark| attempt(builder, mark))
+}
+
+/// Tries until nothing changes meanwhile; an attempt that says `None` has seen a change.
+pub(super) fn until_still<T>(
+    builder: &DbBuilder,
+    mut attempt: impl FnMut(Mark) -> Result<Option<T>>,
+) -> Result<T> {
     let mut missing = None;
     for _ in 0..TRIES {
         let mark = Mark::of(builder);
-        match attempt(builder, mark) {
-            Ok(Some(db)) => return Ok(db),
+        match attempt(mark) {
+            Ok(Some(found)) => return Ok(found),
             Ok(None) => {}
             // An options file or log that is missing may have been replaced.
             Err(error) if error.is_not_found() => missing = Some(error),
@@ -56,40 +64,44 @@ pub(super) fn open_read_only(builder: &DbBuilder) -> Result<Db> {
 
 /// Tells whether anything was said in the manifest meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark(Option<(FileNumber, u64)>);
+pub(super) struct Mark(Option<(FileNumber, u64)>);
 
 impl Mark {
-    fn of(builder: &DbBuilder) -> Self {
-        let read = || {
-            let manifest = read_current(&*builder.fs, &builder.dir)?;
-            let path = FileName::Manifest(manifest).in_dir(&builder.dir);
-            Ok::<_, Error>((manifest, builder.fs.file_len(&path)?))
-        };
+    pub(super) fn of(builder: &DbBuilder) -> Self {
         // What is wrong with it, the opening says.
-        Self(read().ok())
+        Self(Self::read(builder).ok())
+    }
+
+    fn read(builder: &DbBuilder) -> Result<(FileNumber, u64)> {
+        let manifest = read_current(&*builder.fs, &builder.dir)?;
+        let path = FileName::Manifest(manifest).in_dir(&builder.dir);
+        Ok((manifest, builder.fs.file_len(&path)?))
+    }
+
+    /// The manifest in force, and its length; `None` if that could not be told and can be now.
+    ///
+    /// * Errors: what still stands in the way.
+    pub(super) fn place(self, builder: &DbBuilder) -> Result<Option<(FileNumber, u64)>> {
+        match self.0 {
+            Some(place) => Ok(Some(place)),
+            None => Self::read(builder).map(|_| None),
+        }
     }
 }
 
 /// `None`: the database changed meanwhile.
 fn attempt(builder: &DbBuilder, mark: Mark) -> Result<Option<Db>> {
     let settings = Settings::gather(builder, builder.fs.exists(&builder.dir)?)?;
-    let versions = VersionSet::recover(
-        Arc::clone(&builder.fs),
-        &builder.dir,
-        VersionSetOptions {
-            comparators: builder.comparators.clone(),
-            read_only: true,
-            level_counts: settings.level_counts(builder),
-            ..VersionSetOptions::default()
-        },
-    )?;
+    let versions = recover_versions(builder, &settings)?;
     let Settings { stored, options, findings: option_findings, .. } = settings;
     let opening = Opening::new(builder, &options)?;
     let families = opening.families(stored.as_ref(), &versions, Unknown::MissedOnUse)?;
     let wal_dir = wal_dir(builder, &options)?;
-    refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
-    let opened = OpenedLogs::open(&*builder.fs, &wal_dir, versions.min_log_number_to_keep())?;
-    hold_tables(&families, usize::try_from(options.max_open_files).unwrap_or(usize::MAX));
+    let first_log = versions.min_log_number_to_keep();
+    refuse_lost_logs(&*builder.fs, &wal_dir, first_log, versions.recovered_wals())?;
+    let opened = OpenedLogs::open(&*builder.fs, &wal_dir, first_log)?;
+    let tables = families.values().map(|family| (family, family.0.family.current()));
+    hold_tables(tables, usize::try_from(options.max_open_files).unwrap_or(usize::MAX));
     if Mark::of(builder) != mark {
         return Ok(None);
     }
@@ -114,9 +126,21 @@ fn attempt(builder: &DbBuilder, mark: Mark) -> Result<Option<Db>> {
         open_tables: opening.open_tables,
         holders: opening.holders,
         snapshots: Arc::default(),
+        follower: None,
         lost_log_bytes: recovered.lost,
     };
     Ok(Some(Db::new(gathered.into_db(builder, Arc::default(), None))))
+}
+
+/// What the manifest says, to be read alone.
+pub(super) fn recover_versions(builder: &DbBuilder, settings: &Settings) -> Result<VersionSet> {
+    let options = VersionSetOptions {
+        comparators: builder.comparators.clone(),
+        read_only: true,
+        level_counts: settings.level_counts(builder),
+        ..VersionSetOptions::default()
+    };
+    VersionSet::recover(Arc::clone(&builder.fs), &builder.dir, options)
 }
 
 /// The logs that are needed, as they were when they were opened.
@@ -156,14 +180,24 @@ impl OpenedLogs {
 
 /// Keeps hold of tables before they are read, so that they can be when the writer has removed them.
 ///
-/// What cannot be opened is left to its first reader, who says why. If that is for want of handles, none is held: others need
-/// some, too.
-fn hold_tables(families: &BTreeMap<u32, ColumnFamily>, most: usize) {
+/// What cannot be opened is left to its first reader, who says why. If that is for want of handles, none of these is held: others
+/// need some, too.
+///
+/// * `most`: tables that are held, those among them that were held before.
+pub(super) fn hold_tables<'f>(
+    families: impl IntoIterator<Item = (&'f ColumnFamily, Arc<Version>)>,
+    most: usize,
+) {
     let mut held: Vec<Arc<TableFile>> = Vec::new();
-    for ColumnFamily(state) in families.values() {
-        for (_, file) in state.family.current().files() {
-            if held.len() == most {
+    let mut held_before = 0;
+    for (ColumnFamily(state), version) in families {
+        for (_, file) in version.files() {
+            if held.len() + held_before >= most {
                 return;
+            }
+            if file.is_held() {
+                held_before += 1;
+                continue;
             }
             match state.tables.hold(file) {
                 Ok(()) => held.push(Arc::clone(file)),

@@ -59,7 +59,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     refuse_deeper_tables(builder, &families)?;
     let missing = missing_families(builder, &families)?;
     let first_log = versions.min_log_number_to_keep();
-    refuse_lost_logs(&*builder.fs, &wal_dir, &versions)?;
+    refuse_lost_logs(&*builder.fs, &wal_dir, first_log, versions.recovered_wals())?;
     let wal_names = names_if_there(&*builder.fs, &wal_dir)?;
     let logs = if exists { logs_from(&wal_names, first_log) } else { Vec::new() };
     mark_numbers_used(&wal_names, &versions);
@@ -107,6 +107,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         open_tables: opening.open_tables,
         holders: opening.holders,
         snapshots,
+        follower: None,
         lost_log_bytes: recovered.lost,
     };
     let inner = gathered.into_db(builder, sharers, Some(writer));

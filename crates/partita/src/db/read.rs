@@ -3,6 +3,8 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use arc_swap::Guard;
+
 use super::counters::SkipCounts;
 use super::family::FamilyState;
 use super::floor::{End, KeyRange, KeyValue, greatest_key, nearest};
@@ -89,9 +91,7 @@ impl Db {
         ctx: &mut ReadContext,
     ) -> Result<Option<PinnedValue>> {
         options.limit(ctx);
-        // The view first: a later one may lack versions that only an earlier reader sees.
-        let view = family.0.view.load();
-        let seqno = self.seqno_of(options);
+        let (view, seqno) = self.moment_of(family, options);
         let point = ReadPoint { family: &family.0, view: &view, seqno };
         get(&point, &LookupKey::new(key, seqno), ctx)
     }
@@ -144,8 +144,8 @@ impl Db {
         ctx: &mut ReadContext,
     ) -> Result<Vec<Option<PinnedValue>>> {
         options.limit(ctx);
-        let view = family.0.view.load();
-        let point = ReadPoint { family: &family.0, view: &view, seqno: self.seqno_of(options) };
+        let (view, seqno) = self.moment_of(family, options);
+        let point = ReadPoint { family: &family.0, view: &view, seqno };
         multi_get(&point, keys, ctx)
     }
 
@@ -315,8 +315,8 @@ impl Db {
         ctx: &mut ReadContext,
     ) -> Result<Option<KeyBuf>> {
         options.limit(ctx);
-        let view = family.0.view.load();
-        let point = ReadPoint { family: &family.0, view: &view, seqno: self.seqno_of(options) };
+        let (view, seqno) = self.moment_of(family, options);
+        let point = ReadPoint { family: &family.0, view: &view, seqno };
         greatest_key(&point, range, ctx)
     }
 
@@ -361,8 +361,8 @@ impl Db {
         ctx: &mut ReadContext,
     ) -> Result<Option<KeyValue>> {
         options.limit(ctx);
-        let view = family.0.view.load();
-        let point = ReadPoint { family: &family.0, view: &view, seqno: self.seqno_of(options) };
+        let (view, seqno) = self.moment_of(family, options);
+        let point = ReadPoint { family: &family.0, view: &view, seqno };
         let before = SkipCounts::of(ctx);
         let found = nearest(&point, end, range, ctx);
         family.0.counters.count_skipped(SkipCounts::of(ctx).since(before));
@@ -376,9 +376,8 @@ impl Db {
 
     /// A walk over a column family.
     pub fn iter_cf(&self, family: &ColumnFamily, options: IterOptions) -> Result<DbIterator> {
-        // The view first: a later one may lack versions that only an earlier reader sees.
-        let view = family.0.view.load_full();
-        let seqno = self.seqno_of(&options.read);
+        let (view, seqno) = self.moment_of(family, &options.read);
+        let view = Guard::into_inner(view);
         let now = self.inner().builder.clock.monotonic_nanos();
         DbIterator::new(family, view, seqno, options, now)
     }
@@ -415,7 +414,13 @@ impl Db {
         let clock = &inner.builder.clock;
         let now =
             TakenAt { unix_seconds: clock.unix_seconds(), since_nanos: clock.monotonic_nanos() };
-        inner.snapshots.take(&inner.holders, now, tag, || self.visible_seqno())
+        inner.snapshots.take(&inner.holders, now, tag, || match &inner.follower {
+            None => (self.visible_seqno(), None),
+            Some(follower) => {
+                let moment = follower.hold_moment(inner);
+                (moment.seqno, Some(moment))
+            }
+        })
     }
 
     /// The value of a key as it was when a snapshot was taken.
@@ -428,9 +433,24 @@ impl Db {
         self.get_with(family, key, &ReadOptions::at(snapshot), &mut ReadContext::default())
     }
 
-    /// The sequence number at which a read looks. To be asked after the view was taken.
+    /// The view that a read looks at, and the sequence number.
     #[inline]
-    fn seqno_of(&self, options: &ReadOptions) -> SeqNo {
-        options.snapshot.as_ref().map_or_else(|| self.visible_seqno(), Snapshot::seqno)
+    fn moment_of(
+        &self,
+        family: &ColumnFamily,
+        options: &ReadOptions,
+    ) -> (Guard<Arc<ReadView>>, SeqNo) {
+        // The view first: a later one may lack versions that only an earlier reader sees.
+        let view = family.0.view.load();
+        match &options.snapshot {
+            None => {
+                let seqno = view.moment.unwrap_or_else(|| self.visible_seqno());
+                (view, seqno)
+            }
+            Some(snapshot) => {
+                let held = snapshot.view_of(family.id()).cloned();
+                (held.map_or(view, Guard::from_inner), snapshot.seqno())
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::key::SeqNo;
 use crate::memtable::MemTable;
 use crate::version::Version;
 
@@ -13,6 +14,9 @@ pub(super) struct ReadView {
     /// Those that wait to be flushed, newest first.
     pub(super) frozen: Box<[Arc<MemTable>]>,
     pub(super) version: Arc<Version>,
+    /// The sequence number up to which it is read, where the database follows another (`follow/mod.rs`). `None`: what is
+    /// published when it is read.
+    pub(super) moment: Option<SeqNo>,
 }
 
 impl ReadView {

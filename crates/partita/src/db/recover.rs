@@ -26,7 +26,8 @@ use crate::io::{FileSystem, SequentialFile};
 use crate::key::SeqNo;
 use crate::memtable::MemTable;
 use crate::options::WalRecoveryMode;
-use crate::version::{FileName, FileNumber, VersionSet};
+use crate::version::edit::WalAddition;
+use crate::version::{FileName, FileNumber};
 use crate::wal::{Dropped, LogReader, LogReaderOptions};
 
 /// Bytes of logs that were not used, and why.
@@ -89,13 +90,15 @@ pub(super) fn logs_from(names: &[FileName], oldest: FileNumber) -> Vec<FileNumbe
 
 /// Refuses a database that has lost a log, or the end of one, which the manifest lists as synced. RocksDB lists logs with
 /// `track_and_verify_wals_in_manifest`; our manifests list none.
+///
+/// * `oldest`: the first log that is needed.
 pub(super) fn refuse_lost_logs(
     fs: &dyn FileSystem,
     wal_dir: &Path,
-    versions: &VersionSet,
+    oldest: FileNumber,
+    wals: &[WalAddition],
 ) -> Result<()> {
-    let oldest = versions.min_log_number_to_keep();
-    for wal in versions.recovered_wals().iter().filter(|wal| wal.number >= oldest) {
+    for wal in wals.iter().filter(|wal| wal.number >= oldest) {
         let path = FileName::Log(wal.number).in_dir(wal_dir);
         let needed = wal.synced_bytes.unwrap_or(0);
         let why = match fs.file_len(&path) {

@@ -135,7 +135,7 @@ impl DbInner {
         for (family, memtable) in families.iter().zip(fresh) {
             let version = family.0.family.current();
             let frozen = Box::default();
-            family.0.show(ReadView { memtable, frozen, version });
+            family.0.show(ReadView { memtable, frozen, version, moment: None });
         }
         drop(views);
         drop(installing);

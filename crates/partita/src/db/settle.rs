@@ -58,7 +58,7 @@ impl SpilledTables {
             let state = &family.0;
             let version = Arc::clone(&state.view.load().version);
             let (memtable, frozen) = (Arc::clone(&memtable), Box::default());
-            state.show(ReadView { memtable, frozen, version });
+            state.show(ReadView { memtable, frozen, version, moment: None });
             Ok(Arc::clone(&state.view.load().memtable))
         }
     }
@@ -139,6 +139,7 @@ impl DbInner {
                 memtable: new_memtable(&self.cache, family.key_order(), current)?,
                 frozen: Box::default(),
                 version: family.0.family.current(),
+                moment: None,
             });
         }
         let obsolete = lock(&writer.logs).take_older_than(needed);

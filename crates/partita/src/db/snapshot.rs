@@ -3,7 +3,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::family::FamilyState;
 use super::holders::{Held, HeldViews, HolderKind, Holders, Slot};
+use super::read_view::ReadView;
 use crate::key::SeqNo;
 use crate::util::sync::lock;
 
@@ -16,14 +18,31 @@ pub struct Snapshot(Arc<Registered>);
 struct Registered {
     seqno: SeqNo,
     list: Arc<SnapshotList>,
+    /// Where later views may lack what it sees.
+    views: Option<Arc<HeldMoment>>,
     holders: Arc<Holders>,
     slot: Slot,
+}
+
+/// The views of all families at one moment.
+pub(super) struct HeldMoment {
+    pub(super) seqno: SeqNo,
+    /// By family.
+    pub(super) views: BTreeMap<u32, (Arc<FamilyState>, Arc<ReadView>)>,
+    /// The view of families that were not there.
+    pub(super) nothing: Arc<ReadView>,
 }
 
 impl Snapshot {
     /// The sequence number of the last write that it sees.
     pub fn seqno(&self) -> SeqNo {
         self.0.seqno
+    }
+
+    /// The view of a family at which it is to be read; `None`: the present one.
+    pub(super) fn view_of(&self, family: u32) -> Option<&Arc<ReadView>> {
+        let held = self.0.views.as_ref()?;
+        Some(held.views.get(&family).map_or(&held.nothing, |(_, view)| view))
     }
 }
 
@@ -88,23 +107,26 @@ pub(super) struct SameMoment {
 impl SnapshotList {
     /// Takes a snapshot, which `holders` will list.
     ///
-    /// * `visible`: asked under the lock, so that a flush that does not see this snapshot has only entries that it sees.
+    /// * `visible`: asked under the lock, so that a flush that does not see this snapshot has only entries that it sees; with
+    ///   the views, where these have to be held.
     pub(super) fn take(
         self: &Arc<Self>,
         holders: &Arc<Holders>,
         now: TakenAt,
         tag: Option<Arc<str>>,
-        visible: impl FnOnce() -> SeqNo,
+        visible: impl FnOnce() -> (SeqNo, Option<HeldMoment>),
     ) -> Snapshot {
         let TakenAt { unix_seconds, since_nanos } = now;
         let mut taken = lock(&self.taken);
-        let seqno = visible();
+        let (seqno, views) = visible();
+        let views = views.map(Arc::new);
         taken.entry(seqno).or_insert(SameMoment { count: 0, unix_seconds }).count += 1;
         drop(taken);
-        let views = HeldViews::None;
-        let slot = holders.add(Held { kind: HolderKind::Snapshot, tag, seqno, since_nanos, views });
+        let held = views.clone().map_or(HeldViews::None, HeldViews::All);
+        let kind = HolderKind::Snapshot;
+        let slot = holders.add(Held { kind, tag, seqno, since_nanos, views: held });
         let (list, holders) = (Arc::clone(self), Arc::clone(holders));
-        Snapshot(Arc::new(Registered { seqno, list, holders, slot }))
+        Snapshot(Arc::new(Registered { seqno, list, views, holders, slot }))
     }
 
     /// Has this called when a snapshot is released that somebody waits for ([`SnapshotList::wait_for`]); by whoever
@@ -153,7 +175,7 @@ mod tests {
         let list = Arc::new(SnapshotList::default());
         let seqno = |n| SeqNo::new(n).unwrap();
         let holders = Arc::default();
-        let take = |n| list.take(&holders, TakenAt::default(), None, || seqno(n));
+        let take = |n| list.take(&holders, TakenAt::default(), None, || (seqno(n), None));
         let (first, same, later) = (take(3), take(3), take(7));
         let clone = first.clone();
         assert_eq!(list.seqnos(), [seqno(3), seqno(7)]);

@@ -20,17 +20,19 @@ pub(super) const FIRST_EPOCH: u64 = 2;
 /// 3. A table that moves from level to level stays the same object, with its open reader.
 /// 4. What does not fit is damage, by the names of table and level: a table that leaves without being there, comes
 ///    twice, or overlaps another.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VersionBuilder {
     base: Arc<Version>,
     /// By number, every table that an edit named.
     changes: HashMap<FileNumber, Change>,
     blob_files: Option<BTreeMap<FileNumber, BlobFile>>,
     compact_cursors: BTreeMap<u32, Box<[u8]>>,
+    /// Tables that are taken, when they come, instead of new ones.
+    known: Option<HashMap<FileNumber, Arc<TableFile>>>,
 }
 
 /// What became of a table that edits named.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Change {
     /// Where the base has it.
     base: Option<(u32, Arc<TableFile>)>,
@@ -43,7 +45,21 @@ impl VersionBuilder {
     pub fn new(base: Arc<Version>) -> Self {
         let cursors = base.compact_cursors.iter();
         let compact_cursors = cursors.map(|cursor| (cursor.level, cursor.key.clone())).collect();
-        Self { base, changes: HashMap::new(), blob_files: None, compact_cursors }
+        Self { base, changes: HashMap::new(), blob_files: None, compact_cursors, known: None }
+    }
+
+    /// Has it take these tables, and those that leave, when they come.
+    pub(super) fn reusing(mut self, known: HashMap<FileNumber, Arc<TableFile>>) -> Self {
+        self.known = Some(known);
+        self
+    }
+
+    /// Ends what is known of tables that left, or did not come.
+    pub(super) fn forget_what_left(&mut self) {
+        self.changes.retain(|_, change| change.base.is_some() || change.now.is_some());
+        if let Some(known) = &mut self.known {
+            known.clear();
+        }
     }
 
     /// Applies an edit: tables leave, then others come.
@@ -73,10 +89,13 @@ impl VersionBuilder {
             Error::corruption(format!("table {number} is to leave level {level} and is not there"))
         };
         if let Some(change) = self.changes.get_mut(&number) {
-            return match change.now.take_if(|(at, _)| *at == level) {
-                Some(_) => Ok(()),
-                None => Err(missing()),
+            let Some((_, file)) = change.now.take_if(|(at, _)| *at == level) else {
+                return Err(missing());
             };
+            if let Some(known) = &mut self.known {
+                known.insert(number, file);
+            }
+            return Ok(());
         }
         let files = self.base.levels.get(level as usize).ok_or_else(missing)?;
         let at = files.position(number).ok_or_else(missing)?;
@@ -107,9 +126,10 @@ impl VersionBuilder {
             )));
         }
         let change = self.changes.entry(number).or_insert(Change { base: None, now: None });
-        let moved = change.base.as_ref().filter(|(_, old)| old.meta == *file);
-        let file = match moved {
-            Some((_, old)) => Arc::clone(old),
+        let moved = change.base.as_ref().map(|(_, old)| old).filter(|old| old.meta == *file);
+        let known = self.known.as_ref().and_then(|known| known.get(&number));
+        let file = match moved.or(known.filter(|known| is_same(known, file))) {
+            Some(old) => Arc::clone(old),
             None => Arc::new(TableFile::new(file.clone())),
         };
         change.now = Some((*level, file));
@@ -187,6 +207,20 @@ impl VersionBuilder {
         }
     }
 
+    /// Gives tables without an epoch one by the number of their newest entry: the same whatever tables come with them.
+    ///
+    /// Only before the first version is built of them.
+    pub(super) fn epochs_from_seqnos(&mut self) {
+        for change in self.changes.values_mut() {
+            let Some((_, file)) = &mut change.now else { continue };
+            if file.meta.epoch == 0
+                && let Some(file) = Arc::get_mut(file)
+            {
+                file.meta.epoch = epoch_from_seqno(&file.meta);
+            }
+        }
+    }
+
     /// The tables of the base that the next version does not name.
     pub(super) fn leaving(&self) -> Vec<Arc<TableFile>> {
         let left = |change: &Change| match (&change.base, &change.now) {
@@ -200,7 +234,7 @@ impl VersionBuilder {
     ///
     /// * Errors: `Corruption` if tables overlap that must not, by their names and level.
     pub fn build(self) -> Result<Version> {
-        let Self { base, changes, blob_files, compact_cursors } = self;
+        let Self { base, changes, blob_files, compact_cursors, known: _ } = self;
         let mut by_level: BTreeMap<usize, LevelChanges> = BTreeMap::new();
         for (number, change) in changes {
             if let Some((level, _)) = &change.base {
@@ -235,6 +269,20 @@ impl VersionBuilder {
                 .collect(),
         })
     }
+}
+
+/// Whether a table that is known is what a manifest says, which may not know the epoch that was given to it.
+fn is_same(known: &TableFile, said: &FileMeta) -> bool {
+    if said.epoch != 0 {
+        return known.meta == *said;
+    }
+    known.meta.epoch == epoch_from_seqno(said)
+        && FileMeta { epoch: 0, ..known.meta.clone() } == *said
+}
+
+/// Of a table that has no epoch, the newer the greater.
+fn epoch_from_seqno(file: &FileMeta) -> u64 {
+    FIRST_EPOCH + file.largest_seqno.get()
 }
 
 /// What changes on a level.

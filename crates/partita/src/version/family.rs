@@ -30,7 +30,7 @@ pub struct Family {
 pub(super) struct FamilyStart {
     pub(super) id: u32,
     pub(super) name: String,
-    pub(super) version: Version,
+    pub(super) version: Arc<Version>,
     pub(super) log_number: FileNumber,
     pub(super) full_history_ts_low: Option<Box<[u8]>>,
     pub(super) timestamps_persisted: bool,
@@ -39,7 +39,7 @@ pub(super) struct FamilyStart {
 impl Family {
     pub(super) fn new(start: FamilyStart) -> Self {
         let newest = start.version.files().map(|(_, file)| file.epoch).max().unwrap_or(0);
-        let version = Arc::new(start.version);
+        let version = start.version;
         Self {
             id: start.id,
             name: start.name,

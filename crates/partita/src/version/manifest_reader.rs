@@ -67,6 +67,16 @@ impl ManifestReader {
         &self.path
     }
 
+    /// Says that the manifest has grown.
+    pub(crate) fn read_on(&mut self) -> Result<()> {
+        self.log.read_on()
+    }
+
+    /// Where the record read last ends.
+    pub(crate) fn end_offset(&self) -> u64 {
+        self.log.end_offset()
+    }
+
     /// The next record as it stands in the file; `None` at the end.
     pub fn next_record(&mut self) -> Result<Option<LogRecord<'_>>> {
         self.log.read_record()

@@ -26,6 +26,7 @@ mod family;
 mod file_meta;
 mod file_name;
 mod file_number;
+mod follow;
 #[cfg(test)]
 mod golden_tests;
 mod level;
@@ -59,6 +60,7 @@ pub use family::{DEFAULT_FAMILY, DEFAULT_FAMILY_NAME, Family};
 pub use file_meta::{FileChecksum, FileMeta, RareFields, TableCounts};
 pub use file_name::FileName;
 pub use file_number::FileNumber;
+pub(crate) use follow::{Followed, FollowedFamily, ManifestFollower};
 pub use level::Level;
 pub use lookup::{Candidate, Candidates};
 pub use manifest_reader::{ManifestEdit, ManifestReader};

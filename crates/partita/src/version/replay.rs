@@ -7,13 +7,14 @@
 //!    states that only the next record makes sense of.
 //! 4. Nothing is guessed: what does not fit is an error, and what we do not have is refused by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::edit::WalAddition;
 use super::family::{DEFAULT_FAMILY, DEFAULT_FAMILY_NAME, FamilyStart};
+use super::follow::KnownTables;
 use super::plan::in_family;
-use super::{FileNumber, Version, VersionBuilder, VersionEdit};
+use super::{FileNumber, TableFile, Version, VersionBuilder, VersionEdit};
 use crate::error::{Error, Result};
 use crate::key::{BYTEWISE_NAME, Comparator, KeyOrder, SeqNo};
 
@@ -51,15 +52,19 @@ pub(super) struct Replay {
     max_family: u32,
     db_id: Option<String>,
     wals: BTreeMap<FileNumber, WalAddition>,
+    /// Of a manifest that is followed: tables that are known already.
+    following: Option<KnownTables>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct FamilyReplay {
     name: String,
     opened: bool,
     comparator: Option<String>,
     /// Made once the comparator is needed.
     builder: Option<VersionBuilder>,
+    /// Tables that the builder is to take instead of new ones.
+    known: Option<HashMap<FileNumber, Arc<TableFile>>>,
     log_number: FileNumber,
     full_history_ts_low: Option<Box<[u8]>>,
     timestamps_persisted: bool,
@@ -91,10 +96,20 @@ impl Replay {
             max_family: 0,
             db_id: None,
             wals: BTreeMap::new(),
+            following: None,
             expect,
         };
         replay.add_family(DEFAULT_FAMILY, DEFAULT_FAMILY_NAME);
         replay
+    }
+
+    /// Has what comes of the records asked for again and again ([`Replay::state`]).
+    ///
+    /// * `known`: tables that stay the same objects.
+    pub(super) fn following(mut self, known: KnownTables) -> Self {
+        self.families.values_mut().for_each(|family| family.known = Some(HashMap::new()));
+        self.following = Some(known);
+        self
     }
 
     fn add_family(&mut self, id: u32, name: &str) {
@@ -107,6 +122,7 @@ impl Replay {
             opened,
             comparator: None,
             builder: None,
+            known: self.following.is_some().then(HashMap::new),
             log_number: FileNumber::default(),
             full_history_ts_low: None,
             timestamps_persisted: true,
@@ -170,7 +186,12 @@ impl Replay {
                 "an edit is about column family {id}, which is not there"
             )));
         };
-        if family.opened { family.apply(edit, &self.expect) } else { Ok(()) }
+        if !family.opened {
+            return Ok(());
+        }
+        let known = self.following.as_mut().and_then(|known| known.remove(&id));
+        family.known = known.or(family.known.take());
+        family.apply(edit, &self.expect)
     }
 
     /// Takes what is the whole database's.
@@ -192,6 +213,30 @@ impl Replay {
         if let Some(number) = edit.wal_deletion {
             self.wals = self.wals.split_off(&number);
         }
+    }
+
+    /// The state that all records so far add up to; others may follow.
+    ///
+    /// * Errors: those of [`Replay::finish`].
+    pub(super) fn state(&mut self) -> Result<Replayed> {
+        let mut families = BTreeMap::new();
+        for (id, family) in &mut self.families {
+            if let Some(builder) = &mut family.builder {
+                builder.epochs_from_seqnos();
+                builder.forget_what_left();
+            }
+            families.insert(*id, family.clone());
+        }
+        let copy = Self {
+            expect: self.expect.clone(),
+            families,
+            group: Vec::new(),
+            db_id: self.db_id.clone(),
+            wals: self.wals.clone(),
+            following: None,
+            ..*self
+        };
+        copy.finish()
     }
 
     /// The state that all records add up to.
@@ -267,7 +312,11 @@ impl FamilyReplay {
             None => {
                 let order = self.order(expect)?;
                 let levels = expect.level_count_of(&self.name);
-                VersionBuilder::new(Arc::new(Version::empty(order, levels)))
+                let builder = VersionBuilder::new(Arc::new(Version::empty(order, levels)));
+                match self.known.take() {
+                    Some(known) => builder.reusing(known),
+                    None => builder,
+                }
             }
         };
         Ok(self.builder.insert(builder))
@@ -302,7 +351,7 @@ impl FamilyReplay {
         Ok(FamilyStart {
             id,
             name: self.name,
-            version,
+            version: Arc::new(version),
             log_number: self.log_number,
             full_history_ts_low: self.full_history_ts_low,
             timestamps_persisted: self.timestamps_persisted,

@@ -49,6 +49,10 @@ impl TableFile {
         lock(&self.held).clone()
     }
 
+    pub(crate) fn is_held(&self) -> bool {
+        lock(&self.held).is_some()
+    }
+
     /// Ends what [`TableCache::hold`](super::TableCache::hold) began.
     pub(crate) fn let_go(&self) {
         *lock(&self.held) = None;

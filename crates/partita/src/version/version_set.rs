@@ -31,8 +31,8 @@ use super::plan::Plan;
 use super::recover::{greatest_number, recover};
 use super::replay::{Expectations, Replayed};
 use super::{
-    Cut, FileName, FileNumber, ObsoleteFile, ObsoleteFiles, PendingOutput, PendingOutputs, Version,
-    VersionEdit,
+    Cut, FileName, FileNumber, Followed, FollowedFamily, ObsoleteFile, ObsoleteFiles,
+    PendingOutput, PendingOutputs, Version, VersionEdit,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::FileSystem;
@@ -71,6 +71,15 @@ impl Default for VersionSetOptions {
 }
 
 impl VersionSetOptions {
+    fn expectations(&self) -> Expectations {
+        Expectations {
+            comparators: self.comparators.clone(),
+            level_count: self.level_count,
+            level_counts: self.level_counts.clone(),
+            only: self.only_families.clone(),
+        }
+    }
+
     fn level_count_of(&self, family: &str) -> usize {
         self.level_counts.get(family).copied().unwrap_or(self.level_count)
     }
@@ -141,7 +150,7 @@ impl VersionSet {
         let default = FamilyStart {
             id: DEFAULT_FAMILY,
             name: DEFAULT_FAMILY_NAME.to_owned(),
-            version: Version::empty(order, options.level_count_of(DEFAULT_FAMILY_NAME)),
+            version: Arc::new(Version::empty(order, options.level_count_of(DEFAULT_FAMILY_NAME))),
             log_number: FileNumber::default(),
             full_history_ts_low: None,
             timestamps_persisted: true,
@@ -177,12 +186,7 @@ impl VersionSet {
         dir: &Path,
         options: VersionSetOptions,
     ) -> Result<Self> {
-        let expect = Expectations {
-            comparators: options.comparators.clone(),
-            level_count: options.level_count,
-            level_counts: options.level_counts.clone(),
-            only: options.only_families.clone(),
-        };
+        let expect = options.expectations();
         let (current, replayed) = recover(&*fs, dir, &expect)?;
         if !options.read_only && !replayed.unopened.is_empty() {
             let names: Vec<&String> = replayed.unopened.values().collect();
@@ -372,7 +376,7 @@ impl VersionSet {
         let family = Arc::new(Family::new(FamilyStart {
             id,
             name: name.to_owned(),
-            version: Version::empty(order, level_count),
+            version: Arc::new(Version::empty(order, level_count)),
             log_number,
             full_history_ts_low: None,
             timestamps_persisted: true,
@@ -526,6 +530,34 @@ impl VersionSet {
         }
         // Old versions go here, and with them perhaps files: no lock is held but that of those who write edits.
         drop(replaced);
+    }
+
+    /// Makes what was read of a manifest that somebody else writes the state of this set. The old versions are returned, to be
+    /// let go outside of all locks.
+    pub(crate) fn install_followed(&self, followed: &Followed) -> Vec<Arc<Version>> {
+        let mut families = lock(&self.families);
+        let mut replaced = Vec::new();
+        for FollowedFamily { family, version, log_number, is_new } in &followed.families {
+            if *is_new || !Arc::ptr_eq(&family.current(), version) {
+                self.track(family.id(), version);
+                replaced.push(family.install(Arc::clone(version)));
+            }
+            family.raise_log_number(*log_number);
+            families.entry(family.id()).or_insert_with(|| Arc::clone(family));
+        }
+        families.retain(|id, family| {
+            let is_there = followed.families.iter().any(|other| other.family.id() == *id);
+            if !is_there {
+                family.mark_dropped();
+            }
+            is_there
+        });
+        self.min_log_number_to_keep.fetch_max(followed.first_log.get(), Ordering::AcqRel);
+        replaced
+    }
+
+    pub(super) fn expectations(&self) -> Expectations {
+        self.options.expectations()
     }
 
     /// Files that no version names any more, to be removed.

@@ -262,7 +262,9 @@ fn a_log_that_the_manifest_lists_is_missed() {
     let bytes = disk.file_len(&path).unwrap();
     let list = |number: FileNumber, synced_bytes| {
         let fs = Arc::new(disk.after_crash(Unsynced::Kept));
-        let versions = VersionSet::recover(fs.clone(), Path::new(DIR), Default::default()).unwrap();
+        let versions =
+            crate::version::VersionSet::recover(fs.clone(), Path::new(DIR), Default::default())
+                .unwrap();
         let wal = crate::version::edit::WalAddition { number, synced_bytes: Some(synced_bytes) };
         let edit = crate::version::VersionEdit { wal_additions: vec![wal], ..Default::default() };
         versions.log_and_apply(vec![edit]).unwrap();
