@@ -1,8 +1,6 @@
 //! One budget for all tables, with index and filter in it or beside it.
 
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use partita::cache::Role;
 use partita::io::MemoryFileSystem;
@@ -44,12 +42,11 @@ fn read_through(builder: &StoreBuilder) -> Shop {
 fn all_tables_stay_within_the_one_budget() {
     let budget = 64 << 10;
     let shop = read_through(&builder(&loaded()).budget_bytes(budget));
-    // What was evicted waits until no reader can see it, and other tests' threads may be stopped in the middle of a read.
-    let is_within = || {
-        thread::sleep(Duration::from_millis(1));
-        shop.store().stats().db.cache.usage_bytes() <= budget as u64
-    };
-    assert!((0..10_000).any(|_| is_within()), "{:?}", shop.store().stats().db.cache);
+    // What was evicted waits until no reader can see it, and other tests' threads may be stopped in the middle of a read: so
+    // much may wait at most, and the object that was evicted last.
+    let block = 8 << 10;
+    let usage = shop.store().stats().db.cache.usage_bytes();
+    assert!(usage <= (budget + budget / 16 + block) as u64, "{:?}", shop.store().stats().db.cache);
     let stats = shop.store().stats();
     assert_eq!(
         (stats.metadata.placement, stats.metadata.limit_bytes),

@@ -100,6 +100,11 @@ impl Accounts {
         at_least_zero(self.total.load(Ordering::Relaxed))
     }
 
+    /// The charged bytes that have left the cache and wait for readers.
+    pub(super) fn waiting(&self) -> usize {
+        at_least_zero(self.waiting.load(Ordering::Relaxed))
+    }
+
     /// The charged bytes that eviction can still do something about: without those that wait for readers.
     pub(super) fn live(&self) -> usize {
         let waiting = self.waiting.load(Ordering::Relaxed);

@@ -52,7 +52,7 @@ impl Core {
 
     pub(super) fn set_budget(&self, bytes: usize) {
         self.budget.store(bytes, Ordering::Relaxed);
-        self.make_room(0);
+        self.make_room();
     }
 
     /// What is larger stands in a queue of its own.
@@ -77,6 +77,11 @@ impl Core {
         }
     }
 
+    /// What may wait for readers while objects still enter the cache.
+    pub(super) fn waiting_limit(&self) -> usize {
+        self.budget() / 16
+    }
+
     pub(super) fn shard(&self, hash: u64) -> &Mutex<Shard> {
         // The ghosts take the low bits.
         &self.shards[(hash >> 40) as usize & (self.shards.len() - 1)]
@@ -95,7 +100,7 @@ impl Core {
         let header = entry.entry().header();
         let bytes = header.state().charge();
         // Its charge is counted already, so what fits now fits with it.
-        if bytes > self.large_limit() || !self.make_room(bytes) {
+        if bytes > self.large_limit() || !self.make_room_to_enter(bytes) {
             return false;
         }
         let mut retired = Vec::new();
@@ -150,7 +155,7 @@ impl Core {
     /// Charges bytes that are no entry's, and makes room for them.
     pub(super) fn reserve(&self, account: Account, bytes: usize) {
         self.accounts.charge(account, bytes as i64, true);
-        self.make_room(0);
+        self.make_room();
     }
 
     /// The same if there is room within the budget, whatever the limit's kind.

@@ -15,6 +15,9 @@
 //! * **What is in use** cannot give its memory back: it steps aside, so that a cache full of pinned blocks does not turn
 //!   its hands in vain.
 //!
+//! What left is freed when the last reader that may have seen it is done, and cannot be before. A thread that is stopped in
+//! the middle of a lookup must not make the cache grow meanwhile without end: [`Core::make_room_to_enter`].
+//!
 //! Each queue is a clock: the hand takes a credit from the entry at the front and sends it to the back, or evicts it
 //! when it has none. A queue is spread over the shards; its hand moves in the shard whose front has stood longest, so
 //! that it goes round all entries alike, however they fall to the shards.
@@ -237,10 +240,32 @@ impl Core {
             || self.hands.all_bytes() + entering <= self.soft_floor()
     }
 
-    /// Evicts until what is charged is within the limit. Returns whether it is.
+    /// Evicts until what is charged is within the limit.
+    pub(super) fn make_room(&self) {
+        self.evict_until_fit(0, usize::MAX);
+    }
+
+    /// Evicts until what is charged is within the limit, for `entering` bytes that are charged already and are to enter the
+    /// cache. Returns whether they may.
     ///
-    /// * `entering`: bytes that are charged already and are to enter the cache.
-    pub(super) fn make_room(&self, entering: usize) -> bool {
+    /// They may not while more than [`Core::waiting_limit`] waits for readers. That bounds what cached objects take, those
+    /// that have left and wait among them:
+    ///
+    /// 1. It grows by what enters only; leaving and waiting change nothing in it.
+    /// 2. What enters finds at most `waiting_limit` bytes waiting, and the rest within the budget with itself.
+    /// 3. So it is at most the budget and `waiting_limit` together, and for each thread that lets something in at this moment
+    ///    the one object that it has evicted last.
+    pub(super) fn make_room_to_enter(&self, entering: usize) -> bool {
+        let limit = self.waiting_limit();
+        if self.accounts.waiting() > limit {
+            // They may be done by now.
+            epoch::collect();
+        }
+        self.accounts.waiting() <= limit && self.evict_until_fit(entering, limit)
+    }
+
+    /// * `waiting_max`: no more is evicted while more than that waits for readers.
+    fn evict_until_fit(&self, entering: usize, waiting_max: usize) -> bool {
         if self.fits(entering) {
             return true;
         }
@@ -249,6 +274,13 @@ impl Core {
         let steps_max = 64 + 10 * self.hands.members();
         self.call_back(1);
         let fits = (0..steps_max).any(|_| {
+            if self.accounts.waiting() > waiting_max {
+                // Nearly always it waits for nobody but us.
+                epoch::retire(std::mem::take(&mut retired));
+                if self.accounts.waiting() > waiting_max {
+                    return true;
+                }
+            }
             let moved = match self.hands.choose(self.large_limit()) {
                 Some(queue) => self.step(queue, &mut retired),
                 None => false,

@@ -126,7 +126,7 @@ impl<P: Place> Home<P> {
                 core.insert(self.spot(at), &held, link);
             }
             Admission::PassBy => {
-                core.make_room(0);
+                core.make_room();
             }
         }
         held

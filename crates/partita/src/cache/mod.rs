@@ -175,6 +175,10 @@ impl Cache {
 
     /// All bytes charged at present.
     ///
+    /// * What has left the cache is charged until no reader can see it any more. While a reader is stopped in the middle of a
+    ///   lookup that may be a sixteenth of the budget, beyond the budget, and one object for each thread that reads; when so
+    ///   much waits, nothing more enters: whoever loads an object uses it once.
+    ///
     /// The fixed parts of the cache are not among them: some 20 KiB, and 2 KiB for each thread that uses it.
     pub fn usage_bytes(&self) -> usize {
         epoch::collect();
