@@ -36,6 +36,7 @@ pub(super) struct FamilyCounters {
     /// What walks and lookups of neighbours passed over.
     entries_skipped: AtomicU64,
     tombstones_skipped: AtomicU64,
+    stretches_skipped: AtomicU64,
     /// By the level that was written to.
     levels: Mutex<Vec<LevelCounters>>,
     /// Flushed memtables that somebody may still read.
@@ -50,12 +51,18 @@ pub struct SkipCounts {
     pub entries: u64,
     /// Deletions among them, and entries that range tombstones hid.
     pub tombstones: u64,
+    /// Stretches that range tombstones cover and a source was sought over: entries and blocks in them were not looked at.
+    pub stretches: u64,
 }
 
 impl SkipCounts {
     /// What a lookup has counted.
     pub(super) fn of(ctx: &ReadContext) -> Self {
-        Self { entries: ctx.entries_skipped, tombstones: ctx.tombstones_skipped }
+        Self {
+            entries: ctx.entries_skipped,
+            tombstones: ctx.tombstones_skipped,
+            stretches: ctx.stretches_skipped,
+        }
     }
 
     /// What came since `earlier`.
@@ -63,6 +70,7 @@ impl SkipCounts {
         Self {
             entries: self.entries.saturating_sub(earlier.entries),
             tombstones: self.tombstones.saturating_sub(earlier.tombstones),
+            stretches: self.stretches.saturating_sub(earlier.stretches),
         }
     }
 }
@@ -82,6 +90,7 @@ impl FamilyCounters {
         if skipped != SkipCounts::default() {
             add(&self.entries_skipped, skipped.entries);
             add(&self.tombstones_skipped, skipped.tombstones);
+            add(&self.stretches_skipped, skipped.stretches);
         }
     }
 
@@ -89,6 +98,7 @@ impl FamilyCounters {
         SkipCounts {
             entries: self.entries_skipped.load(Ordering::Relaxed),
             tombstones: self.tombstones_skipped.load(Ordering::Relaxed),
+            stretches: self.stretches_skipped.load(Ordering::Relaxed),
         }
     }
 

@@ -65,7 +65,7 @@ fn change(
             batch.put_cf(id, &key, &value).unwrap();
             map.insert(key, value);
         }
-        5 | 6 => {
+        5 => {
             batch.delete_cf(id, &key).unwrap();
             map.remove(&key);
         }
@@ -77,8 +77,13 @@ fn change(
                 None => drop(map.insert(key, operand)),
             }
         }
-        9 => {
-            let mut range = [key, self::key(draw)];
+        // Wide ones, and neighbours that adjoin.
+        kind @ (6 | 9) => {
+            let end = match kind {
+                6 => [&key[..], b"~"].concat(),
+                _ => self::key(draw),
+            };
+            let mut range = [key, end];
             range.sort();
             let [begin, end] = range;
             batch.delete_range_cf(id, &begin, &end).unwrap();

@@ -89,7 +89,11 @@ impl ViewWalk {
     /// What the walk has passed over so far.
     pub(super) fn skipped(&self) -> SkipCounts {
         let (skipped, hidden) = (self.iter.skipped(), self.iter.inner().hidden_entries());
-        SkipCounts { entries: skipped.entries() + hidden, tombstones: skipped.deletions + hidden }
+        SkipCounts {
+            entries: skipped.entries() + hidden,
+            tombstones: skipped.deletions + hidden,
+            stretches: self.iter.inner().jumps(),
+        }
     }
 
     /// What the walk has cost so far.
@@ -106,6 +110,7 @@ impl ViewWalk {
         let skipped = self.skipped();
         cost.entries_skipped += skipped.entries;
         cost.tombstones_skipped += skipped.tombstones;
+        cost.stretches_skipped += skipped.stretches;
         cost
     }
 }

@@ -1,12 +1,13 @@
 //! Which entries of a merge range tombstones hide, and how far one may jump.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::run::{SortedRun, first_file_up_to};
+use super::run::{SortedRun, first_file_up_to, partition_files};
 use super::truncated::{Edge, Stretch};
-use super::{RangeTombstones, TruncatedTombstones};
+use super::{Bounds, RangeTombstones, TruncatedTombstones};
 use crate::error::Result;
-use crate::key::{InternalKey, KeyOrder, SeqNo};
+use crate::key::{InternalKey, KeyOrder, PACKED_LEN, SeqNo, append_internal_key};
 
 /// Where range tombstones are.
 #[derive(Debug)]
@@ -41,12 +42,13 @@ pub struct Cover<R> {
     stretch: Option<Stretch>,
     /// The newest child with a tombstone over the stretch.
     child: usize,
+    crossed: Option<Crossed>,
 }
 
 impl<R: SortedRun> Cover<R> {
     /// No tombstones yet.
     pub fn new(order: KeyOrder, read_seqno: SeqNo) -> Self {
-        Self { order, read_seqno, parts: Vec::new(), stretch: None, child: 0 }
+        Self { order, read_seqno, parts: Vec::new(), stretch: None, child: 0, crossed: None }
     }
 
     /// Adds tombstones of the merge's child of this number. Sources come from the newest to the oldest, as children do.
@@ -109,27 +111,135 @@ impl<R: SortedRun> Cover<R> {
         Ok(())
     }
 
-    /// Around an entry that child `child` covers, everything that it covers without a gap: older children have nothing
-    /// to show there.
-    pub(super) fn around(
+    /// How far one may go from `edge` in a direction with everything covered, without a gap, by sources that are newer than
+    /// child `child`: nothing of it, and of older ones, is to be seen there. `None` if nothing is covered there.
+    ///
+    /// Tombstones of all sources that adjoin or overlap are crossed together; beyond `bounds` nobody asks.
+    pub(super) fn crossed(
         &mut self,
         child: usize,
-        user_key: &[u8],
-        packed: u64,
-    ) -> Result<Option<(Option<Edge>, Option<Edge>)>> {
-        for part in self.parts.iter_mut().filter(|part| part.child == child) {
-            let truncated = part.source.at(&self.order, user_key, packed)?;
-            let covered =
-                truncated.and_then(|set| set.covered_around(user_key, packed, self.read_seqno));
-            if let Some(Stretch { from, to, .. }) = covered {
-                return Ok(Some((from, to)));
+        edge: &Edge,
+        way: Way,
+        bounds: &Bounds,
+    ) -> Result<Option<Edge>> {
+        let known = self.known(child, edge, way);
+        let mut at = known.clone().unwrap_or_else(|| edge.clone());
+        let newer = self.parts.iter().take_while(|part| part.child < child).count();
+        let (mut moves, mut unmoved) = (0, 0);
+        for part in (0..newer).cycle() {
+            if unmoved == newer || way.is_beyond(&self.order, bounds, &at) {
+                break;
+            }
+            let source = &mut self.parts[part].source;
+            match source.crossed(&self.order, &at, way, self.read_seqno)? {
+                Some(to) => {
+                    at = to;
+                    (moves, unmoved) = (moves + 1, 0);
+                }
+                None => unmoved += 1,
             }
         }
-        Ok(None)
+        if moves == 0 {
+            return Ok(known);
+        }
+        self.crossed = Some(Crossed { child, way, from: edge.clone(), to: at.clone() });
+        Ok(Some(at))
+    }
+
+    /// How far a newer child was found to be covered from there on, if it was.
+    fn known(&self, child: usize, edge: &Edge, way: Way) -> Option<Edge> {
+        let last = self.crossed.as_ref().filter(|last| last.child <= child && last.way == way)?;
+        let is_inside = way.compare(&self.order, &last.from, edge).is_le()
+            && way.compare(&self.order, edge, &last.to).is_lt();
+        is_inside.then(|| last.to.clone())
     }
 }
 
+/// The way of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Forward,
+    Backward,
+}
+
+impl Way {
+    fn compare(self, order: &KeyOrder, a: &Edge, b: &Edge) -> Ordering {
+        match self {
+            Self::Forward => a.compare(order, b),
+            Self::Backward => b.compare(order, a),
+        }
+    }
+
+    /// The only file that may cover what is at the edge on this way.
+    fn file(self, run: &impl SortedRun, order: &KeyOrder, edge: &Edge) -> Option<usize> {
+        let key = &edge.user_key;
+        match self {
+            Self::Forward => Some(file_around(run, order, key, edge.packed_behind())),
+            Self::Backward => {
+                let mut last = Vec::with_capacity(key.len() + PACKED_LEN);
+                append_internal_key(&mut last, key, edge.packed_before().unwrap_or(u64::MAX));
+                let begun = partition_files(run, |at| {
+                    let side = order.compare_internal(run.smallest(at), &last);
+                    if edge.packed_before().is_some() { side.is_le() } else { side.is_lt() }
+                });
+                begun.checked_sub(1)
+            }
+        }
+    }
+
+    /// Whether nothing from the edge on is inside of the bounds.
+    pub(super) fn is_beyond(self, order: &KeyOrder, bounds: &Bounds, edge: &Edge) -> bool {
+        match self {
+            Self::Forward => bounds.is_above(order, &edge.user_key),
+            Self::Backward => bounds.is_below(order, &edge.user_key),
+        }
+    }
+}
+
+/// The stretch that was crossed last.
+#[derive(Debug)]
+struct Crossed {
+    child: usize,
+    way: Way,
+    from: Edge,
+    to: Edge,
+}
+
 impl<R: SortedRun> Source<R> {
+    /// How far one may go from `edge` with everything covered.
+    fn crossed(
+        &mut self,
+        order: &KeyOrder,
+        edge: &Edge,
+        way: Way,
+        read_seqno: SeqNo,
+    ) -> Result<Option<Edge>> {
+        let set = match self {
+            Self::Set(set) => Some(&*set),
+            Self::Run { run, .. } => match way.file(&**run, order, edge) {
+                Some(at) => self.of_file(at)?,
+                None => None,
+            },
+        };
+        Ok(set.and_then(|set| match way {
+            Way::Forward => set.covered_from(edge, read_seqno),
+            Way::Backward => set.covered_up_to(edge, read_seqno),
+        }))
+    }
+
+    /// The tombstones of a file of the run, if there is such a file and it has some.
+    fn of_file(&mut self, at: usize) -> Result<Option<&TruncatedTombstones>> {
+        let Self::Run { run, file } = self else { return Ok(None) };
+        if at >= run.file_count() {
+            return Ok(None);
+        }
+        if file.as_ref().is_none_or(|(known, _)| *known != at) {
+            *file = None;
+            *file = Some((at, tombstones_of(&**run, at)?));
+        }
+        Ok(file.as_ref().and_then(|(_, tombstones)| tombstones.as_ref()))
+    }
+
     /// The tombstones that may cover this place.
     fn at(
         &mut self,
@@ -139,16 +249,9 @@ impl<R: SortedRun> Source<R> {
     ) -> Result<Option<&TruncatedTombstones>> {
         match self {
             Self::Set(set) => Ok(Some(set)),
-            Self::Run { run, file } => {
+            Self::Run { run, .. } => {
                 let at = file_around(&**run, order, user_key, packed);
-                if at >= run.file_count() {
-                    return Ok(None);
-                }
-                if file.as_ref().is_none_or(|(known, _)| *known != at) {
-                    *file = None;
-                    *file = Some((at, tombstones_of(&**run, at)?));
-                }
-                Ok(file.as_ref().and_then(|(_, tombstones)| tombstones.as_ref()))
+                self.of_file(at)
             }
         }
     }
@@ -174,8 +277,8 @@ impl<R: SortedRun> Source<R> {
 
 /// The first file that does not end before this place: the only one that may cover it.
 fn file_around(run: &impl SortedRun, order: &KeyOrder, user_key: &[u8], packed: u64) -> usize {
-    let mut target = Vec::with_capacity(user_key.len() + 8);
-    crate::key::append_internal_key(&mut target, user_key, packed);
+    let mut target = Vec::with_capacity(user_key.len() + PACKED_LEN);
+    append_internal_key(&mut target, user_key, packed);
     first_file_up_to(run, order, &target)
 }
 

@@ -73,6 +73,26 @@ impl<I: InternalIterator> MergingIterator<I> {
         self.place(Direction::Forward, place)
     }
 
+    /// The same to its last entry that is wanted, to stand on the last of these.
+    pub(super) fn place_backward(
+        &mut self,
+        place: impl FnMut(usize, &mut I) -> Result<()>,
+    ) -> Result<()> {
+        self.place(Direction::Backward, place)
+    }
+
+    /// Leaves the current child where it is, and out of the walk as long as that goes the same way: nothing that it has
+    /// from there on is wanted, as far as the walk may go.
+    ///
+    /// When the walk turns, the child is stepped back from its place, and nothing behind that is looked at again.
+    pub(super) fn leave_current(&mut self) {
+        if !self.heap.is_empty() {
+            self.heap.swap_remove(0);
+            self.runner_up = 0;
+            self.settle();
+        }
+    }
+
     /// Moves the current child only, which must go forward.
     pub(super) fn move_current_forward(
         &mut self,

@@ -12,6 +12,7 @@
 
 mod bounds;
 mod cover;
+mod covered_runs;
 mod kinds;
 mod merging;
 mod range_tombstones;

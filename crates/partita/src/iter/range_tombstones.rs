@@ -18,6 +18,7 @@
 
 use std::ops::Range;
 
+use super::covered_runs::{CoveredRuns, UNCOVERED};
 use crate::key::{KeyOrder, SeqNo};
 use crate::util::prefix::{common_prefix_len, prefix_word};
 
@@ -42,6 +43,8 @@ pub struct RangeTombstones {
     borders: Borders,
     /// Of each fragment, one more than its newest sequence number; 0 if no tombstone covers it.
     newest: Vec<u64>,
+    /// The same of the oldest: which fragments a reader finds covered.
+    runs: CoveredRuns,
     /// Sequence numbers noted in the tree, newest first in each node.
     seqnos: Vec<SeqNo>,
     /// Node `i` has `seqnos[nodes[i]..nodes[i + 1]]`; its parent is `i / 2`, the leaf of fragment `i` is `i + fragments`.
@@ -122,9 +125,11 @@ impl RangeTombstones {
         tombstones.sort_by(|a, b| order.compare(&a.start, &b.start).then(b.seqno.cmp(&a.seqno)));
         let borders = Borders::new(&tombstones, order);
         let (nodes, seqnos) = plant(&tombstones, &borders, order);
-        let mut made =
-            Self { order: order.clone(), tombstones, borders, newest: Vec::new(), seqnos, nodes };
+        let order = order.clone();
+        let (newest, runs) = (Vec::new(), CoveredRuns::default());
+        let mut made = Self { order, tombstones, borders, newest, runs, seqnos, nodes };
         made.newest = made.newest_of_fragments();
+        made.runs = CoveredRuns::new(made.oldest_of_fragments());
         made
     }
 
@@ -181,6 +186,9 @@ impl RangeTombstones {
         if newest <= read_seqno {
             return Some(newest);
         }
+        if !self.runs.is_covered(at, read_seqno.get()) {
+            return None;
+        }
         let mut node = at + self.fragment_count();
         let mut newest = None;
         while node > 0 {
@@ -190,6 +198,17 @@ impl RangeTombstones {
             node /= 2;
         }
         newest
+    }
+
+    /// The first fragment from `at` on that a reader at `read_seqno` does not find covered, or how many there are.
+    pub(super) fn covered_end(&self, at: usize, read_seqno: SeqNo) -> usize {
+        self.runs.end(at, read_seqno.get())
+    }
+
+    /// The first of the fragments in front of `end` that a reader at `read_seqno` finds covered without a gap; `end` if
+    /// there is none.
+    pub(super) fn covered_start(&self, end: usize, read_seqno: SeqNo) -> usize {
+        self.runs.start(end, read_seqno.get())
     }
 
     /// The newest tombstone over `user_key` that a reader at `read_seqno` sees. It hides the entries of the key that
@@ -240,6 +259,7 @@ impl RangeTombstones {
             + (self.borders.keys.len() + self.nodes.len()) * size_of::<u32>()
             + (self.borders.words.len() + self.newest.len()) * size_of::<u64>()
             + self.seqnos.len() * size_of::<SeqNo>()
+            + self.runs.heap_bytes()
     }
 
     fn newest_of_fragments(&self) -> Vec<u64> {
@@ -250,6 +270,16 @@ impl RangeTombstones {
             newest[node] = own.max(newest[node / 2]);
         }
         newest.split_off(fragments)
+    }
+
+    fn oldest_of_fragments(&self) -> Vec<u64> {
+        let fragments = self.fragment_count();
+        let mut oldest = vec![UNCOVERED; 2 * fragments];
+        for node in 1..2 * fragments {
+            let own = self.node(node).last().map_or(UNCOVERED, |seqno| seqno.get());
+            oldest[node] = own.min(oldest[node / 2]);
+        }
+        oldest.split_off(fragments)
     }
 
     fn node(&self, node: usize) -> &[SeqNo] {

@@ -12,7 +12,6 @@
 //! ```
 
 use std::cmp::Ordering;
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::RangeTombstones;
@@ -39,6 +38,23 @@ impl Edge {
     pub(super) fn behind_entry(key: InternalKey<'_>) -> Self {
         let rank = u128::from(u64::MAX - key.packed()) + 1;
         Self { user_key: key.user_key.to_vec(), rank }
+    }
+
+    /// In front of an entry, or of the place that a seek goes to.
+    pub(super) fn before_entry(key: InternalKey<'_>) -> Self {
+        let rank = u128::from(u64::MAX - key.packed());
+        Self { user_key: key.user_key.to_vec(), rank }
+    }
+
+    /// The packed word of an entry right behind the edge; the nearest one before it, behind all of the user key.
+    pub(super) fn packed_behind(&self) -> u64 {
+        u64::MAX - u64::try_from(self.rank).unwrap_or(u64::MAX)
+    }
+
+    /// The packed word of an entry right before the edge; `None` if that is of another user key.
+    pub(super) fn packed_before(&self) -> Option<u64> {
+        let rank = self.rank.checked_sub(1)?;
+        Some(u64::MAX - u64::try_from(rank).unwrap_or(u64::MAX))
     }
 
     fn borrowed(&self) -> EdgeRef<'_> {
@@ -252,37 +268,51 @@ impl TruncatedTombstones {
         self.cut(stretch)
     }
 
-    /// All around the place of an entry that is covered without a gap by tombstones that the reader sees; `None` if the
-    /// place is not.
-    pub(super) fn covered_around(
-        &self,
-        user_key: &[u8],
-        packed: u64,
-        read_seqno: SeqNo,
-    ) -> Option<Stretch> {
-        if !self.is_inside(user_key, packed) {
+    /// Where that ends of older sources which is covered without a gap from `edge` on, by tombstones that the reader sees;
+    /// `None` if nothing is covered there.
+    ///
+    /// The file's first user key counts whole: versions in front of the file's are newer, and in newer sources or beside it.
+    pub(super) fn covered_from(&self, edge: &Edge, read_seqno: SeqNo) -> Option<Edge> {
+        let order = self.set.key_order();
+        let is_before = |own: &Edge| order.compare(&edge.user_key, &own.user_key).is_lt();
+        let is_outside = self.lower.as_ref().is_some_and(is_before)
+            || self.upper.as_ref().is_some_and(|own| own.compare(order, edge).is_le());
+        if is_outside {
             return None;
         }
-        let Range { start, end } = self.covered_fragments(user_key, read_seqno)?;
-        let tombstone = self.set.covering_fragment(start, read_seqno);
-        Some(self.cut(Stretch {
-            from: self.set.border(start).map(Edge::before_key),
-            to: self.set.border(end).map(Edge::before_key),
-            tombstone,
-        }))
+        let at = self.set.fragment_of(&edge.user_key)?;
+        let end = self.set.covered_end(at, read_seqno);
+        let to = self.set.border(end).filter(|_| end > at).map(Edge::before_key)?;
+        Some(match &self.upper {
+            Some(upper) if upper.compare(order, &to).is_lt() => upper.clone(),
+            _ => to,
+        })
     }
 
-    fn covered_fragments(&self, user_key: &[u8], read_seqno: SeqNo) -> Option<Range<usize>> {
-        let is_covered = |at: usize| self.set.covering_fragment(at, read_seqno).is_some();
-        let mut start = self.set.fragment_of(user_key).filter(|at| is_covered(*at))?;
-        let mut end = start + 1;
-        while start > 0 && is_covered(start - 1) {
-            start -= 1;
+    /// Where that of older sources begins which is covered without a gap up to `edge`, as [`Self::covered_from`] has it.
+    pub(super) fn covered_up_to(&self, edge: &Edge, read_seqno: SeqNo) -> Option<Edge> {
+        let order = self.set.key_order();
+        let lower = self.lower.as_ref().map(|own| Edge::before_key(&own.user_key));
+        let is_outside = lower.as_ref().is_some_and(|own| own.compare(order, edge).is_ge())
+            || self.upper.as_ref().is_some_and(|own| own.compare(order, edge).is_lt());
+        if is_outside {
+            return None;
         }
-        while end < self.set.fragment_count() && is_covered(end) {
-            end += 1;
+        // Fragments that begin before the edge.
+        let mut end = self.set.borders_up_to(&edge.user_key);
+        let is_border = |key| edge.rank == 0 && order.compare(key, &edge.user_key).is_eq();
+        if end.checked_sub(1).and_then(|at| self.set.border(at)).is_some_and(is_border) {
+            end -= 1;
         }
-        Some(start..end)
+        if end > self.set.fragment_count() {
+            return None;
+        }
+        let start = self.set.covered_start(end, read_seqno);
+        let from = self.set.border(start).filter(|_| start < end).map(Edge::before_key)?;
+        Some(match lower {
+            Some(lower) if lower.compare(order, &from).is_gt() => lower,
+            _ => from,
+        })
     }
 
     /// Cuts what lies around a place inside the limits to them.

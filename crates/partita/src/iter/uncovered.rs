@@ -1,13 +1,26 @@
 //! A merge without what range tombstones hide.
 //!
-//! Where a tombstone of one source covers a stretch of keys, all that older sources have there is hidden: the LSM tree
-//! never holds an older entry of a key in a newer source. So when the walk meets an entry of an older child there, that
-//! child is sought to the end of the stretch, however many entries are in between. Entries of the tombstone's own source
-//! and of newer ones may be newer than it; they are looked at one by one.
+//! ```text
+//! newer sources     [--- t 90 ---)   [------ t 95 -----)          tombstones of one or of many sources, however many
+//!                          [--- t 93 ---)              [- t 91 -)
+//! one stretch       |<---------------------------------------->|
+//! an older child    e  x  x  x  x  x  x  x  x  x  x  x  x  x  x  e      one seek, over whole blocks and files
+//! ```
+//!
+//! 1. Where a tombstone of one source covers a stretch of keys, all that older sources have there is hidden: the LSM tree
+//!    never holds an older entry of a key in a newer source. So when the walk meets an entry of an older child there, that
+//!    child is sought to the end of the stretch, however many entries are in between.
+//! 2. A stretch goes on as long as any source that is newer than the child covers what comes next: it takes one seek of each
+//!    child and no look at its entries, however many tombstones adjoin or overlap.
+//! 3. Entries of the tombstone's own source and of newer ones may be newer than it; they are looked at one by one. So are
+//!    deletions of single keys, in blocks that hold nothing else, too: a deletion hides a key and not what lies between two,
+//!    and a block's deletions say nothing of what older sources have there; passed unread, it would bring back what it hides.
+//! 4. A failed seek or a tombstone block that cannot be read ends the move with the error. Nothing is passed over on the
+//!    ground of what could not be read, and no later seek of another child takes the error away.
 
 use std::sync::Arc;
 
-use super::cover::Cover;
+use super::cover::{Cover, Way};
 use super::run::SortedRun;
 use super::truncated::Edge;
 use super::{Bounds, InternalIterator, MergingIterator};
@@ -82,24 +95,35 @@ impl<I: InternalIterator, R: SortedRun> UncoveredIterator<I, R> {
                 return Ok(());
             }
             self.hidden += 1;
-            let is_older = self.merge.current_child().is_some_and(|current| current > child);
-            let around = match is_older {
-                true => self.cover.around(child, key.user_key, key.packed())?,
-                false => None,
+            let way = if is_forward { Way::Forward } else { Way::Backward };
+            let current = self.merge.current_child().filter(|current| *current > child);
+            let crossed = match current {
+                Some(current) => {
+                    let edge = match way {
+                        Way::Forward => Edge::before_entry(key),
+                        Way::Backward => Edge::behind_entry(key),
+                    };
+                    self.cover.crossed(current, &edge, way, &self.bounds)?
+                }
+                None => None,
             };
-            match around {
-                Some((_, Some(to))) if is_forward => {
+            let (merge, order) = (&mut self.merge, &self.order);
+            match (crossed, way) {
+                // All of the child up to there is hidden.
+                (Some(to), _) if way.is_beyond(order, &self.bounds, &to) => {
                     self.jumps += 1;
-                    let order = &self.order;
-                    self.merge.move_current_forward(|child| jump_forward(child, order, &to))?;
+                    merge.leave_current();
                 }
-                Some((Some(from), _)) if !is_forward => {
+                (Some(to), Way::Forward) => {
                     self.jumps += 1;
-                    let order = &self.order;
-                    self.merge.move_current_backward(|child| jump_backward(child, order, &from))?;
+                    merge.move_current_forward(|child| jump_forward(child, order, &to))?;
                 }
-                _ if is_forward => self.merge.next()?,
-                _ => self.merge.prev()?,
+                (Some(to), Way::Backward) => {
+                    self.jumps += 1;
+                    merge.move_current_backward(|child| jump_backward(child, order, &to))?;
+                }
+                (None, Way::Forward) => merge.next()?,
+                (None, Way::Backward) => merge.prev()?,
             }
         }
         Ok(())
@@ -153,21 +177,38 @@ impl<I: InternalIterator, R: SortedRun> InternalIterator for UncoveredIterator<I
         if self.cover.is_empty() {
             return self.merge.seek(target);
         }
-        let (cover, mut target) = (&mut self.cover, target.to_vec());
+        let (cover, bounds, jumps) = (&mut self.cover, &*self.bounds, &mut self.jumps);
+        let mut target = target.to_vec();
+        let mut edge = Edge::before_entry(InternalKey::decode_target(&target)?);
         self.merge.place_forward(|at, child| {
-            child.seek(&target)?;
-            let key = InternalKey::decode(&target)?;
-            if let Some((_, Some(to))) = cover.around(at, key.user_key, key.packed())? {
+            if let Some(to) = cover.crossed(at, &edge, Way::Forward, bounds)? {
+                *jumps += 1;
                 target = to.seek_key();
+                edge = to;
             }
-            Ok(())
+            child.seek(&target)
         })?;
         self.settle_forward()
     }
 
+    /// Each child is sought before what newer ones cover around the target.
     fn seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
         self.is_over = false;
-        self.merge.seek_for_prev(target)?;
+        if self.cover.is_empty() {
+            self.merge.seek_for_prev(target)?;
+            return Ok(());
+        }
+        let (cover, bounds, jumps) = (&mut self.cover, &*self.bounds, &mut self.jumps);
+        let mut target = target.to_vec();
+        let mut edge = Edge::behind_entry(InternalKey::decode_target(&target)?);
+        self.merge.place_backward(|at, child| {
+            if let Some(to) = cover.crossed(at, &edge, Way::Backward, bounds)? {
+                *jumps += 1;
+                target = to.seek_key();
+                edge = to;
+            }
+            child.seek_for_prev(&target)
+        })?;
         self.settle_backward()
     }
 

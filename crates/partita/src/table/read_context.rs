@@ -48,6 +48,8 @@ pub struct ReadContext {
     pub entries_skipped: u64,
     /// Deletions among them, and keys that range tombstones hid.
     pub tombstones_skipped: u64,
+    /// Stretches of covered keys that a source was sought over, and whatever blocks are in them, unread and uncounted.
+    pub stretches_skipped: u64,
     /// The sequence that picks samples.
     random: u64,
     /// Blocks are read into it before they are checked; kept from one block to the next.
@@ -100,6 +102,7 @@ impl ReadContext {
             (&mut self.range_filters_ruled_out, other.range_filters_ruled_out),
             (&mut self.entries_skipped, other.entries_skipped),
             (&mut self.tombstones_skipped, other.tombstones_skipped),
+            (&mut self.stretches_skipped, other.stretches_skipped),
         ] {
             *sum += count;
         }
@@ -163,6 +166,7 @@ impl fmt::Debug for ReadContext {
             range_filters_ruled_out,
             entries_skipped,
             tombstones_skipped,
+            stretches_skipped,
             random: _,
             buffer: _,
         } = self;
@@ -184,6 +188,7 @@ impl fmt::Debug for ReadContext {
             .field("range_filters_ruled_out", range_filters_ruled_out)
             .field("entries_skipped", entries_skipped)
             .field("tombstones_skipped", tombstones_skipped)
+            .field("stretches_skipped", stretches_skipped)
             .finish()
     }
 }
@@ -213,7 +218,7 @@ mod tests {
             "ReadContext { pass_cache_by: false, pass_data_by: false, cache_only: false, blocks_read: {Data: 1}, bytes_read: {Data: 45}, \
              bytes_decompressed: {Data: 67}, cache_hits: {}, cache_misses: {}, filters_checked: 0, \
              filters_ruled_out: 0, filters_true_positive: 0, filters_unreadable: 1, filters_skipped: 0, \
-             range_filters_checked: 0, range_filters_ruled_out: 0, entries_skipped: 0, tombstones_skipped: 0 }"
+             range_filters_checked: 0, range_filters_ruled_out: 0, entries_skipped: 0, tombstones_skipped: 0, stretches_skipped: 0 }"
         );
     }
 }

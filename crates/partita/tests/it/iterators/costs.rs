@@ -53,6 +53,56 @@ fn covered_stretches_of_older_sources_are_jumped_over() {
     assert!(iter.inner().hidden_entries() <= before + 4);
 }
 
+/// Each ledger of a bookie is deleted by a tombstone of its own; they adjoin, wherever they are by now.
+#[test]
+fn tombstones_of_all_sources_that_adjoin_are_crossed_by_one_seek() {
+    const COUNT: u32 = 20_000;
+    let below = Source::Level(Arc::new(run(1, &puts(COUNT), &ORDER, &[5000, 10_000, 15_000])));
+    let other = Source::Table(run(COUNT as usize + 1, &puts(COUNT), &ORDER, &[]));
+    let each = |from: u32| {
+        (from..COUNT - 10).step_by(3).map(|n| delete_range(n, n + 1)).collect::<Vec<_>>()
+    };
+    let first = 2 * COUNT as usize + 1;
+    let level = Source::Level(Arc::new(run(first, &each(10), &ORDER, &[])));
+    let table = Source::Table(run(first + COUNT as usize, &each(11), &ORDER, &[]));
+    let memtable = memtable(first + 2 * COUNT as usize, &each(12), &ORDER);
+    let sources = [below, other, level, table, Source::MemTable(memtable)];
+    let mut iter = iterator(&sources, options(&ORDER, 10 * COUNT as usize, Bounds::default()));
+    let mut shown = Vec::new();
+    iter.seek_to_first().unwrap();
+    while iter.is_valid() {
+        shown.extend(iter.key().first_chunk().map(|key| u32::from_be_bytes(*key)));
+        iter.next().unwrap();
+    }
+    assert_eq!(shown, (0..10).chain(COUNT - 10..COUNT).collect::<Vec<_>>());
+    assert_eq!((iter.inner().jumps(), iter.inner().hidden_entries()), (2, 2));
+    iter.seek_to_last().unwrap();
+    while iter.is_valid() {
+        assert_eq!(shown.pop(), iter.key().first_chunk().map(|key| u32::from_be_bytes(*key)));
+        iter.prev().unwrap();
+    }
+    assert_eq!((iter.inner().jumps(), iter.inner().hidden_entries()), (4, 4));
+    // Seeks go behind it at once.
+    for n in (10..COUNT - 10).step_by(1000) {
+        iter.seek(&n.to_be_bytes()).unwrap();
+        assert_eq!(iter.key(), (COUNT - 10).to_be_bytes());
+        iter.seek_for_prev(&n.to_be_bytes()).unwrap();
+        assert_eq!(iter.key(), 9u32.to_be_bytes());
+    }
+    assert_eq!(iter.inner().hidden_entries(), 4);
+
+    // What is covered up to a bound and beyond is left alone.
+    let bounds = Bounds::half_open(Some(&50u32.to_be_bytes()), Some(&900u32.to_be_bytes()));
+    let mut iter = iterator(&sources, options(&ORDER, 10 * COUNT as usize, bounds));
+    for _ in 0..2 {
+        iter.seek_to_first().unwrap();
+        assert!(!iter.is_valid());
+        iter.seek_to_last().unwrap();
+        assert!(!iter.is_valid());
+    }
+    assert!(iter.inner().hidden_entries() <= 8, "{}", iter.inner().hidden_entries());
+}
+
 #[test]
 fn nothing_beyond_a_bound_is_passed_over() {
     let mut writes = puts(1000);

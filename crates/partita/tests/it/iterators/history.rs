@@ -37,6 +37,15 @@ pub(crate) fn write() -> impl Strategy<Value = Write> {
     ]
 }
 
+/// Writes most of which delete ranges: short ones, that adjoin, and wide ones.
+pub(crate) fn range_heavy_write() -> impl Strategy<Value = Write> {
+    let neighbours = (0u8..24, 1u8..3).prop_map(|(n, len)| {
+        let key = |n: u8| vec![b'a' + n / 4, b'0' + n % 4];
+        Write::DeleteRange(key(n), key(n + len))
+    });
+    prop_oneof![5 => neighbours, 5 => write()]
+}
+
 /// A user key in its order.
 #[derive(Clone)]
 pub(crate) struct Ordered(pub(crate) KeyOrder, pub(crate) Vec<u8>);

@@ -6,6 +6,7 @@
 //! into which the history was replayed. `CASES=100000 cargo test --release -p partita --test it iterators` runs longer.
 
 mod costs;
+mod faults;
 mod history;
 mod reports;
 mod sources;

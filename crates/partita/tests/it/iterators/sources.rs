@@ -268,6 +268,15 @@ pub(crate) fn iterator(
     sources: &[Source],
     options: VisibleOptions,
 ) -> VisibleIterator<UncoveredIterator<Child, Run>> {
+    iterator_over(sources, options, |child| child)
+}
+
+/// The same with every walk over one source in something else.
+pub(crate) fn iterator_over<I: InternalIterator>(
+    sources: &[Source],
+    options: VisibleOptions,
+    wrap: impl FnMut(Child) -> I,
+) -> VisibleIterator<UncoveredIterator<I, Run>> {
     let order = options.order.clone();
     let bounds: Arc<Bounds> = Arc::clone(&options.bounds);
     let mut children = Vec::new();
@@ -296,6 +305,6 @@ pub(crate) fn iterator(
             }
         }
     }
-    let merge = MergingIterator::new(children, order);
+    let merge = MergingIterator::new(children.into_iter().map(wrap).collect(), order);
     VisibleIterator::new(UncoveredIterator::new(merge, cover, bounds), options)
 }

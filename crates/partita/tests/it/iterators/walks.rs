@@ -9,7 +9,7 @@ use partita::merge::{StringAppend, Verdict, VersionWalk};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::history::{Write, replay, user_key, write};
+use super::history::{Write, range_heavy_write, replay, user_key, write};
 use super::sources::{Source, iterator, memtable, run, seqno};
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,10 @@ struct Segment {
 
 fn segment() -> impl Strategy<Value = Segment> {
     let kind = select(vec![Kind::MemTable, Kind::Table, Kind::Level, Kind::Level]);
-    let writes = prop::collection::vec(write(), 1..40);
+    let writes = prop_oneof![
+        prop::collection::vec(write(), 1..40),
+        prop::collection::vec(range_heavy_write(), 1..60),
+    ];
     (kind, writes, prop::collection::vec(0usize..40, 0..5))
         .prop_map(|(kind, writes, cuts)| Segment { kind, writes, cuts })
 }
