@@ -17,7 +17,7 @@ use super::outputs::Outputs;
 use super::picker::Compaction;
 use super::stripes::Stripes;
 use super::survivors::{Fates, Rules, Surroundings, Survivors};
-use super::tombstones::{self, InputCover};
+use super::tombstones::{InputCover, Tombstones};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{Access, FileSystem};
 use crate::iter::{Bounds, InternalIterator as _};
@@ -42,6 +42,7 @@ pub(crate) struct Job<'j> {
     pub(crate) merge_operator: Option<&'j dyn MergeOperator>,
     pub(crate) filter: Option<&'j dyn CompactionFilter>,
     pub(crate) stripes: &'j Stripes,
+    pub(crate) tombstones: &'j Tombstones,
     pub(crate) origin: Origin<'j>,
     pub(crate) base_level: i32,
     /// Asked now and then whether to give up.
@@ -77,14 +78,11 @@ impl Job<'_> {
     pub(crate) fn run(&self, range: &KeyRange) -> Result<Product> {
         let order = self.family.key_order();
         let bounds = Arc::new(Bounds::half_open(range.from.as_deref(), range.to.as_deref()));
-        let tombstones = inputs::range_tombstones(self.compaction, self.tables)?;
         let mut around = Around {
-            cover: InputCover::new(&tombstones, order)?,
+            cover: InputCover::new(self.tombstones, order),
             stripes: self.stripes,
             below: Below::new(self.compaction),
         };
-        let may_hide = |start: &[u8], end: &[u8]| around.below.may_have_within(start, end);
-        let kept = tombstones::kept(&tombstones, order, self.stripes, may_hide);
         let bottommost = around.below.is_empty();
         let mut survivors = Survivors::new(Rules {
             order,
@@ -95,7 +93,7 @@ impl Job<'_> {
             level: u8::try_from(self.compaction.output_level).unwrap_or(u8::MAX),
         });
         let ends = (range.from.as_deref(), range.to.as_deref());
-        let mut outputs = Outputs::new(self, &kept, ends, bottommost);
+        let mut outputs = Outputs::new(self, ends, bottommost);
         let mut emit = |key: &[u8], value: &[u8]| outputs.add(key, value);
 
         let mut entries = inputs::merged(self.compaction, self.tables, order, &bounds)?;
@@ -131,7 +129,7 @@ impl Job<'_> {
 }
 
 struct Around<'c> {
-    cover: InputCover,
+    cover: InputCover<'c>,
     stripes: &'c Stripes,
     below: Below<'c>,
 }

@@ -28,3 +28,4 @@ pub(crate) use picker::{Compaction, Moment, Picker, pick_files_inside};
 pub(crate) use split::split;
 pub(crate) use stripes::Stripes;
 pub(crate) use survivors::{Fates, Rules, Surroundings, Survivors};
+pub(crate) use tombstones::Tombstones;

@@ -5,6 +5,9 @@
 //! user keys                                     never between two versions of one
 //! tombstones   [a..............h)               cut at the first key of the next table: [a..d) [d..h)
 //! ```
+//!
+//! A range tombstone may reach over much of the level below without a key in between. It is cut where tables begin there, too,
+//! so that one wide tombstone does not make one huge compaction of the next one that its table is in.
 
 use super::grandparents::Grandparents;
 use super::job::Job;
@@ -43,14 +46,13 @@ pub(super) struct Outputs<'j> {
 impl<'j> Outputs<'j> {
     pub(super) fn new(
         job: &'j Job<'j>,
-        tombstones: &'j [RangeTombstone],
         range: (Option<&'j [u8]>, Option<&'j [u8]>),
         bottommost: bool,
     ) -> Self {
         Self {
             job,
             order: job.family.key_order(),
-            tombstones,
+            tombstones: job.tombstones.kept(),
             lower: range.0.map(<[u8]>::to_vec),
             end: range.1,
             open: None,
@@ -66,12 +68,13 @@ impl<'j> Outputs<'j> {
     /// Writes an entry; ends the open table before it, if it is time.
     pub(super) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let user_key = crate::key::user_key(key);
+        self.cut_tombstones_before(Some(user_key))?;
         if self.open.is_some() && self.is_full(user_key) {
             self.end_table(Some(user_key))?;
             self.lower = Some(user_key.to_vec());
         }
         if self.open.is_none() {
-            self.grandparents.begin_output();
+            self.grandparents.begin_output(user_key);
             self.open = Some(self.begin_table()?);
         }
         let Some((_, builder)) = &mut self.open else { return Ok(()) };
@@ -88,6 +91,7 @@ impl<'j> Outputs<'j> {
 
     /// Ends the last table, and makes all of them durable by their names.
     pub(super) fn finish(mut self) -> Result<Vec<NewTable>> {
+        self.cut_tombstones_before(self.end)?;
         let has_more = self.tombstones_up_to(self.end).next().is_some();
         if self.open.is_none() && has_more {
             self.open = Some(self.begin_table()?);
@@ -99,6 +103,33 @@ impl<'j> Outputs<'j> {
             self.job.fs.sync_dir(self.job.versions.dir())?;
         }
         Ok(std::mem::take(&mut self.written))
+    }
+
+    /// Ends tables between the last entry and the next where their tombstones lie over too much below.
+    ///
+    /// * `next`: the next entry's user key, or where the output ends.
+    fn cut_tombstones_before(&mut self, next: Option<&[u8]>) -> Result<()> {
+        if self.tombstones.is_empty() {
+            return Ok(());
+        }
+        let bytes_max = self.job.compaction.compaction_bytes;
+        loop {
+            if self.open.is_none() {
+                let first = self.tombstones_up_to(next).next().map(|(start, _, _)| start.to_vec());
+                let Some(first) = first else { return Ok(()) };
+                self.grandparents.begin_output(&first);
+            }
+            let border = self.grandparents.next_heavy_border(next, bytes_max);
+            let Some(border) = border else { return Ok(()) };
+            if self.tombstones_up_to(Some(border)).next().is_none() {
+                continue;
+            }
+            if self.open.is_none() {
+                self.open = Some(self.begin_table()?);
+            }
+            self.end_table(Some(border))?;
+            self.lower = Some(border.to_vec());
+        }
     }
 
     fn is_full(&mut self, user_key: &[u8]) -> bool {

@@ -19,12 +19,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::inputs::InputRun;
+use super::below::Below;
+use super::inputs::{self, InputRun};
+use super::picker::Compaction;
 use super::stripes::Stripes;
 use crate::error::Result;
 use crate::iter::{Cover, RangeTombstone, RangeTombstones, TruncatedTombstones};
 use crate::key::{InternalKey, KeyOrder, SeqNo};
-use crate::version::FileMeta;
+use crate::version::{FileMeta, TableCache};
 
 /// The range tombstones of one input file.
 pub(super) struct InputTombstones<'f> {
@@ -34,21 +36,51 @@ pub(super) struct InputTombstones<'f> {
     pub(super) next: Option<&'f [u8]>,
 }
 
-/// Answers which tombstone of the input hides an entry.
-pub(super) struct InputCover {
-    order: KeyOrder,
+/// The range tombstones of a compaction, read and prepared once: all of its parts use the same.
+#[derive(Debug)]
+pub(crate) struct Tombstones {
+    /// Of each input file that has some, within its bounds.
     sets: Vec<TruncatedTombstones>,
+    /// What is to be written of them, by start.
+    kept: Vec<RangeTombstone>,
+}
+
+impl Tombstones {
+    /// * Errors: those of reading the input files.
+    pub(crate) fn read(
+        compaction: &Compaction,
+        tables: &TableCache,
+        stripes: &Stripes,
+    ) -> Result<Self> {
+        let order = compaction.version.key_order();
+        let files = inputs::range_tombstones(compaction, tables)?;
+        let in_file = |file: &InputTombstones<'_>| {
+            let FileMeta { smallest, largest, .. } = file.file;
+            TruncatedTombstones::in_file(Arc::clone(&file.set), smallest, largest)
+        };
+        let sets = files.iter().map(in_file).collect::<Result<_>>()?;
+        let below = Below::new(compaction);
+        let may_hide = |start: &[u8], end: &[u8]| below.may_have_within(start, end);
+        Ok(Self { sets, kept: kept(&files, order, stripes, may_hide) })
+    }
+
+    /// What is to be written of them, by start.
+    pub(super) fn kept(&self) -> &[RangeTombstone] {
+        &self.kept
+    }
+}
+
+/// Answers which tombstone of the input hides an entry.
+pub(super) struct InputCover<'t> {
+    order: &'t KeyOrder,
+    sets: &'t [TruncatedTombstones],
     /// By stripe, made when the stripe is asked for first: a cover is for readers of one sequence number.
     covers: Vec<Option<Cover<InputRun>>>,
 }
 
-impl InputCover {
-    pub(super) fn new(files: &[InputTombstones<'_>], order: &KeyOrder) -> Result<Self> {
-        let sets = files.iter().map(|file| {
-            let FileMeta { smallest, largest, .. } = file.file;
-            TruncatedTombstones::in_file(Arc::clone(&file.set), smallest, largest)
-        });
-        Ok(Self { order: order.clone(), sets: sets.collect::<Result<_>>()?, covers: Vec::new() })
+impl<'t> InputCover<'t> {
+    pub(super) fn new(tombstones: &'t Tombstones, order: &'t KeyOrder) -> Self {
+        Self { order, sets: &tombstones.sets, covers: Vec::new() }
     }
 
     /// The newest tombstone over an entry that all readers of the entry's stripe see.
@@ -85,7 +117,7 @@ impl InputCover {
 /// What is to be written of the tombstones, by start.
 ///
 /// * `may_hide`: whether the range may have older entries outside of the input.
-pub(super) fn kept(
+fn kept(
     files: &[InputTombstones<'_>],
     order: &KeyOrder,
     stripes: &Stripes,

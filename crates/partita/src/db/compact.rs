@@ -25,7 +25,7 @@ use super::stats::LevelCounters;
 use super::under_way::UnderWay;
 use super::{BackgroundWork, ColumnFamily, DbInner};
 use crate::compaction::{
-    Compaction, Fates, Job, KeyRange, Moment, NewTable, Product, Stripes, split,
+    Compaction, Fates, Job, KeyRange, Moment, NewTable, Product, Stripes, Tombstones, split,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{self, Access, Priority, run_together};
@@ -268,13 +268,15 @@ impl DbInner {
             Arc::new(Mutex::new((0..count).map(|_| None).collect()));
         // Snapshots that are taken from now on see all entries of the input.
         let stripes = Arc::new(Stripes::new(self.snapshots.seqnos()));
+        let tombstones = Arc::new(Tombstones::read(compaction, &family.0.tables, &stripes)?);
         let Some(db) = self.this.upgrade() else { return Err(gone()) };
         let part = |(at, range): (usize, KeyRange)| -> io::Job {
             let (db, family) = (Arc::clone(&db), family.clone());
             let (compaction, stripes) = (Arc::clone(compaction), Arc::clone(&stripes));
+            let tombstones = Arc::clone(&tombstones);
             let results = Arc::clone(&results);
             Box::new(move || {
-                let result = db.merge_part(&family, &compaction, &stripes, &range);
+                let result = db.merge_part(&family, &compaction, (&stripes, &tombstones), &range);
                 lock(&results)[at] = Some(result);
             })
         };
@@ -306,7 +308,7 @@ impl DbInner {
         &self,
         family: &ColumnFamily,
         compaction: &Compaction,
-        stripes: &Stripes,
+        (stripes, tombstones): (&Stripes, &Tombstones),
         range: &KeyRange,
     ) -> Result<Product> {
         let writer = self.writing()?;
@@ -324,6 +326,7 @@ impl DbInner {
             merge_operator: state.merge_operator.as_deref(),
             filter: state.compaction_filter.as_deref(),
             stripes,
+            tombstones,
             origin: self.origin(writer),
             base_level: i32::try_from(base_level).unwrap_or(i32::MAX),
             is_cancelled: &is_cancelled,

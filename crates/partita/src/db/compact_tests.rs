@@ -196,3 +196,92 @@ fn tables_are_read_back_if_that_is_asked_for_and_damaged_ones_are_not_used() {
     assert_eq!(tables(&db), before);
     assert_eq!(db.get(&7u32.to_be_bytes()).unwrap().unwrap().len(), 4);
 }
+
+/// Runs what is due until nothing is. That it ends is a part of the test.
+fn settle(db: &Db) {
+    while db.inner().wait_for_a_compaction().unwrap() {}
+}
+
+/// oxia-db/oxia#644, cockroachdb/pebble#1070: a tombstone over all keys, deep above them, took all of the level below at once.
+#[test]
+fn a_wide_tombstone_goes_down_by_itself_and_in_pieces() {
+    const COUNT: u32 = 20_000;
+    const COMPACTION_BYTES: u64 = 64 << 10;
+    let options = ColumnFamilyOptions {
+        num_levels: 5,
+        level_compaction_dynamic_level_bytes: false,
+        target_file_size_base: 8 << 10,
+        max_compaction_bytes: COMPACTION_BYTES,
+        ..ColumnFamilyOptions::default()
+    };
+    let fs = Arc::new(MemoryFileSystem::new());
+    let db = open(fs, Cache::new(64 << 20), with(options));
+    fill(&db, 0..COUNT);
+    compact(&db, BottommostLevel::Skip);
+    super::read_tests::move_tables_from(&db, 1, 3);
+    let family = db.default_family();
+    let bytes = family.0.family.current().levels()[3].file_bytes();
+    assert!(bytes > 3 * COMPACTION_BYTES, "{bytes}");
+
+    db.delete_range(&10_u32.to_be_bytes(), &(COUNT - 10).to_be_bytes()).unwrap();
+    db.put(&(COUNT / 2).to_be_bytes(), b"newer").unwrap();
+    db.flush().unwrap();
+    settle(&db);
+    let version = family.0.family.current();
+    let range_deletions =
+        version.files().filter_map(|(_, file)| file.counts()).map(|counts| counts.range_deletions);
+    assert_eq!(range_deletions.sum::<u64>(), 0);
+    assert!(version.files().map(|(_, file)| file.file_bytes).sum::<u64>() < bytes / 20);
+    assert_eq!(super::testing::all(&db, &family).len(), 21);
+    let counters = family.0.counters.level(3);
+    assert!(counters.compactions >= bytes / (3 * COMPACTION_BYTES), "{counters:?}");
+    // A piece lies over so much and one table more, at each end.
+    let most = counters.compactions * (COMPACTION_BYTES + 4 * (8 << 10));
+    assert!(counters.bytes_read <= most, "{counters:?}");
+    // It does not begin again.
+    let before = tables(&db);
+    db.inner().schedule_compactions();
+    settle(&db);
+    assert_eq!(tables(&db), before);
+}
+
+/// Of many small tombstones, too, and with a snapshot in the way as long as there is one.
+#[test]
+fn tables_full_of_deletions_are_merged_without_being_asked_and_once() {
+    for by_ranges in [false, true] {
+        let options = ColumnFamilyOptions { num_levels: 4, ..ColumnFamilyOptions::default() };
+        let fs = Arc::new(MemoryFileSystem::new());
+        let db = open(fs, Cache::new(64 << 20), with(options));
+        fill(&db, 0..1000);
+        compact(&db, BottommostLevel::Skip);
+        let snapshot = db.snapshot();
+        for n in 100..900_u32 {
+            match by_ranges {
+                true => db.delete_range(&n.to_be_bytes(), &(n + 1).to_be_bytes()).unwrap(),
+                false => db.delete(&n.to_be_bytes()).unwrap(),
+            }
+        }
+        db.flush().unwrap();
+        settle(&db);
+        let family = db.default_family();
+        let left = || -> (u64, u64) {
+            let version = family.0.family.current();
+            version
+                .files()
+                .filter_map(|(_, file)| file.counts())
+                .fold((0, 0), |sum, counts| (sum.0 + counts.entries, sum.1 + counts.deletions))
+        };
+        assert!(left().1 > 0, "the snapshot sees what they hide");
+        let before = tables(&db);
+        db.inner().schedule_compactions();
+        settle(&db);
+        assert_eq!(tables(&db), before, "nothing is written again in vain");
+        drop(snapshot);
+        settle(&db);
+        assert_eq!(left(), (200, 0), "{by_ranges}");
+        let before = tables(&db);
+        db.inner().schedule_compactions();
+        settle(&db);
+        assert_eq!(tables(&db), before);
+    }
+}

@@ -396,8 +396,13 @@ fn making_a_walk_over_many_range_tombstones_costs_the_same_as_over_few() {
 
 /// Moves tables of level 0 to another level; the caller knows that they do not overlap.
 pub(super) fn move_tables(db: &Db, level: usize) {
+    move_tables_from(db, 0, level);
+}
+
+/// The same of a sorted level.
+pub(super) fn move_tables_from(db: &Db, from: u32, level: usize) {
     let family = db.default_family();
-    let files = family.0.view.load().version.levels()[0].files().to_vec();
+    let files = family.0.view.load().version.levels()[from as usize].files().to_vec();
     let edit = VersionEdit {
         family: family.id(),
         new_files: files
@@ -406,7 +411,7 @@ pub(super) fn move_tables(db: &Db, level: usize) {
             .collect(),
         deleted_files: files
             .iter()
-            .map(|file| DeletedFile { level: 0, number: file.number })
+            .map(|file| DeletedFile { level: from, number: file.number })
             .collect(),
         ..VersionEdit::default()
     };
