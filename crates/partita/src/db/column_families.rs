@@ -7,6 +7,7 @@ use super::{ColumnFamily, Db, FamilyConfig};
 use crate::error::Result;
 use crate::util::sync::lock;
 use crate::version::Family;
+use crate::version::edit::NewFile;
 
 impl Db {
     /// Creates a column family.
@@ -32,15 +33,15 @@ impl Db {
     /// # Ok::<(), partita::Error>(())
     /// ```
     pub fn create_family(&self, name: &str, config: FamilyConfig) -> Result<ColumnFamily> {
-        self.create_family_with(name, config, |_| Ok(()))
+        self.create_family_with(name, config, |_| Ok(Vec::new()))
     }
 
-    /// The same, with tables that `fill` gives it before anybody sees it.
+    /// The same, with tables that `fill` gives it. A crash leaves the family with all of them, or none.
     pub(super) fn create_family_with(
         &self,
         name: &str,
         config: FamilyConfig,
-        fill: impl FnOnce(&Family) -> Result<()>,
+        fill: impl FnOnce(&Family) -> Result<Vec<NewFile>>,
     ) -> Result<ColumnFamily> {
         let inner = self.inner();
         let writer = self.writer()?;
@@ -53,13 +54,8 @@ impl Db {
             inner.check_or_resume()?;
             inner.sync_log()?;
             let log = lock(&writer.logs).current;
-            let family = inner.versions.create_family(name, order, log, levels)?;
-            if let Err(error) = fill(&family) {
-                // If that fails, too, an empty family is left, or with all tables: what the manifest says is in doubt.
-                let _ = inner.versions.drop_family(family.id());
-                inner.remove_obsolete_files();
-                return Err(error);
-            }
+            let created = inner.versions.create_family(name, order, log, levels, fill);
+            let family = created.inspect_err(|_| inner.note_leftovers())?;
             let state = Opening::of(inner).family_state(family, filled, log)?;
             let family = ColumnFamily(Arc::new(state));
             let mut families = (**inner.families.load()).clone();

@@ -3,7 +3,7 @@
 //! ```text
 //! export     flush ─> the family's version, held ─> TARGET.tmp: tables linked, a manifest that names them ─> TARGET
 //! import     manifest and tables of the other directory, checked ─> linked or copied under new numbers
-//!            front of the commit queue: a family is created ─> an edit names its tables ─> it is shown
+//!            front of the commit queue: a manifest is begun that has the family with its tables ─> it is shown
 //! ```
 //!
 //! What is exported is a database itself, with one family called `default`: RocksDB and all tools can open it.
@@ -125,8 +125,9 @@ impl Db {
     ///   old as they are.
     /// * Errors: `InvalidArgument` if there is a family of that name, if the orders of keys differ, if tables stand deeper than
     ///   `config` has levels, and if the other database's logs hold something; `NotSupported` for blob files and for tables
-    ///   in other directories; `Corruption` of its manifest and tables; `Io`, `NoSpace`. There is no such family then; but
-    ///   after a crash, or if the manifest could not be written, there may be an empty one.
+    ///   in other directories; `Corruption` of its manifest and tables; `Io`, `NoSpace`. There is no such family then. After a
+    ///   crash, and if the manifest could not be written and then the process ends, there is none or the whole of it.
+    /// * Cost: a new manifest.
     /// * Source: contract of RocksDB `CreateColumnFamilyWithImport`.
     pub fn create_family_from_import(
         &self,
@@ -150,14 +151,13 @@ impl Db {
         db.fs.sync_dir(self.dir())?;
         let created = self.create_family_with(name, config, |family| {
             found.refuse_misfits(family)?;
-            db.give_tables(family, &mut tables)
+            db.new_files_of(family, &mut tables)
         });
         let family = match created {
             Ok(family) => family,
             Err(error) => {
                 // What is in the directory is nobody's now, unless the manifest is in doubt.
                 drop(tables);
-                db.note_leftovers();
                 db.remove_obsolete_files();
                 return Err(error);
             }
@@ -203,8 +203,9 @@ impl DbInner {
         dir.write(name, options.to_text().as_bytes())
     }
 
-    /// Makes tables that stand in the directory those of a new family. The caller leads the commit queue.
-    fn give_tables(&self, family: &Family, tables: &mut [ImportedTable]) -> Result<()> {
+    /// What the manifest is to say of tables that stand in the directory, as those of a new family. The caller leads the commit
+    /// queue.
+    fn new_files_of(&self, family: &Family, tables: &mut [ImportedTable]) -> Result<Vec<NewFile>> {
         let writer = self.writing()?;
         lock(&writer.logs)
             .sync()
@@ -223,12 +224,10 @@ impl DbInner {
             .collect();
         let known = new_files.iter().map(|new| new.file.largest_seqno);
         let last = known.filter(|seqno| *seqno < SeqNo::MAX).max().unwrap_or_default();
+        self.versions.raise_last_sequence(last);
         // From here on the manifest may name them, whatever comes back.
         tables.iter_mut().for_each(|table| table.incoming.keep());
-        let edit = VersionEdit { family: family.id(), new_files, ..VersionEdit::default() };
-        let applied = self.apply_edits(vec![edit]);
-        self.versions.raise_last_sequence(last);
-        applied
+        Ok(new_files)
     }
 }
 

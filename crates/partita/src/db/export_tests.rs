@@ -198,10 +198,10 @@ fn history(fs: &FaultFileSystem) -> Result<()> {
 }
 
 #[test]
-fn cut_at_any_call_an_export_is_whole_or_not_there_and_an_import_whole_or_empty() {
+fn cut_at_any_call_an_export_is_whole_or_not_there_and_so_is_an_import() {
     let fs = FaultFileSystem::new(Arc::new(MemoryFileSystem::new()));
     history(&fs).unwrap();
-    let (mut exported, mut imported, mut empty) = (0, 0, 0);
+    let (mut exported, mut imported, mut absent) = (0, 0, 0);
     for cut in (0..fs.calls()).rev() {
         let disk = MemoryFileSystem::new();
         let fs = FaultFileSystem::new(Arc::new(disk.clone()));
@@ -227,9 +227,8 @@ fn cut_at_any_call_an_export_is_whole_or_not_there_and_an_import_whole_or_empty(
                 db = builder.family("copy", config()).open().unwrap();
             }
             match db.family("copy") {
-                Err(_) => assert!(result.is_err(), "{what}"),
-                Ok(copy) if state(&db, &copy).is_empty() => {
-                    empty += 1;
+                Err(_) => {
+                    absent += u32::from(is_there);
                     assert!(result.is_err(), "{what}");
                 }
                 Ok(copy) => {
@@ -243,7 +242,7 @@ fn cut_at_any_call_an_export_is_whole_or_not_there_and_an_import_whole_or_empty(
             check_files(&db, &fs, &what);
         }
     }
-    assert!(exported > 30 && imported > 4 && empty > 0, "{exported}, {imported}, {empty}");
+    assert!(exported > 30 && imported > 4 && absent > 20, "{exported}, {imported}, {absent}");
 }
 
 #[test]

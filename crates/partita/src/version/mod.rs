@@ -39,6 +39,7 @@ mod recover;
 mod replay;
 #[cfg(test)]
 mod set_tests;
+mod state;
 mod table_cache;
 #[cfg(test)]
 mod table_cache_tests;
@@ -65,6 +66,7 @@ pub use level::Level;
 pub use lookup::{Candidate, Candidates};
 pub use manifest_reader::{ManifestEdit, ManifestReader};
 pub use obsolete::{ObsoleteFile, ObsoleteFiles, PendingOutput, PendingOutputs};
+pub(crate) use state::{DatabaseState, FamilyFiles, ManifestFront};
 pub use table_cache::{OpenTable, OpenTables, TableCache};
 pub use table_file::TableFile;
 pub use version::{BlobFile, LEVELS_MAX, Version};

@@ -75,8 +75,11 @@ fn names(fs: &impl FileSystem) -> Vec<FileName> {
 fn what_was_applied_is_recovered() {
     let disk = new_disk();
     let set = create(&disk, VersionSetOptions::default()).unwrap();
-    let more = set.create_family("more", KeyOrder::ReverseBytewise, 7.into(), 7).unwrap();
-    let gone = set.create_family("gone", KeyOrder::Bytewise, 7.into(), 7).unwrap();
+    let more = set
+        .create_family("more", KeyOrder::ReverseBytewise, 7.into(), 7, |_| Ok(Vec::new()))
+        .unwrap();
+    let gone =
+        set.create_family("gone", KeyOrder::Bytewise, 7.into(), 7, |_| Ok(Vec::new())).unwrap();
     set.log_and_apply(vec![VersionEdit {
         log_number: Some(12.into()),
         min_log_number_to_keep: Some(11.into()),
@@ -98,7 +101,8 @@ fn what_was_applied_is_recovered() {
     assert_eq!(again.family_named("more").unwrap().key_order(), &KeyOrder::ReverseBytewise);
     assert!(again.new_file_number() > set.new_file_number());
     // The number of a dropped family is not used again.
-    let next = again.create_family("next", KeyOrder::Bytewise, 12.into(), 7).unwrap();
+    let next =
+        again.create_family("next", KeyOrder::Bytewise, 12.into(), 7, |_| Ok(Vec::new())).unwrap();
     assert_eq!(next.id(), gone.id() + 1);
     let third = recover(&disk).unwrap();
     assert_eq!(state(&third), state(&again));
@@ -180,7 +184,9 @@ fn an_edit_that_does_not_fit_changes_nothing() {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.message().contains(expected), "{error}");
     }
-    let error = set.create_family("default", KeyOrder::Bytewise, 1.into(), 7).unwrap_err();
+    let error = set
+        .create_family("default", KeyOrder::Bytewise, 1.into(), 7, |_| Ok(Vec::new()))
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     let after = (
         state(&set),
@@ -205,7 +211,7 @@ fn nothing_is_written_by_reading() {
     let set = recover_with(&fs, read_only()).unwrap();
     assert_eq!(set.log_and_apply(vec![]).unwrap_err().kind(), ErrorKind::ReadOnly);
     assert_eq!(set.drop_family(1).unwrap_err().kind(), ErrorKind::ReadOnly);
-    assert!(set.create_family("x", KeyOrder::Bytewise, 1.into(), 7).is_err());
+    assert!(set.create_family("x", KeyOrder::Bytewise, 1.into(), 7, |_| Ok(Vec::new())).is_err());
     assert!(set.ensure_identity(|| "new".to_owned()).is_err());
     for kind in
         [CallKind::Create, CallKind::Append, CallKind::Rename, CallKind::Remove, CallKind::Sync]
@@ -219,7 +225,7 @@ fn nothing_is_written_by_reading() {
 fn a_reader_may_leave_families_out_and_a_writer_may_not() {
     let disk = new_disk();
     let set = create(&disk, VersionSetOptions::default()).unwrap();
-    set.create_family("more", KeyOrder::Bytewise, 1.into(), 7).unwrap();
+    set.create_family("more", KeyOrder::Bytewise, 1.into(), 7, |_| Ok(Vec::new())).unwrap();
     let only = VersionSetOptions {
         only_families: Some(vec!["default".to_owned()]),
         ..VersionSetOptions::default()
@@ -272,7 +278,8 @@ fn files_become_obsolete_when_the_last_version_that_names_them_goes() {
 fn tables_of_a_dropped_family_go_when_its_last_reader_does() {
     let disk = new_disk();
     let set = create(&disk, VersionSetOptions::default()).unwrap();
-    let family = set.create_family("more", KeyOrder::Bytewise, 1.into(), 7).unwrap();
+    let family =
+        set.create_family("more", KeyOrder::Bytewise, 1.into(), 7, |_| Ok(Vec::new())).unwrap();
     set.log_and_apply(vec![of_family(family.id(), adds([(1, file(50, b"a", b"b"))]))]).unwrap();
     set.drop_family(family.id()).unwrap();
     assert!(family.is_dropped());
@@ -328,7 +335,7 @@ fn a_scan_of_the_directory_tells_what_nobody_needs() {
 fn history(fs: &FaultFileSystem, reached: &mut Vec<State>) -> crate::error::Result<()> {
     let set = recover(fs)?;
     reached.push(state(&set));
-    let more = set.create_family("more", KeyOrder::Bytewise, 1.into(), 7)?;
+    let more = set.create_family("more", KeyOrder::Bytewise, 1.into(), 7, |_| Ok(Vec::new()))?;
     reached.push(state(&set));
     set.log_and_apply(vec![
         adds([(0, file(60, b"a", b"b"))]),

@@ -16,7 +16,10 @@
 //! 4. **What a failed edit named stays**, until a new manifest has taken the place of the one in doubt: a crash before
 //!    may show either.
 //! 5. A file is removed after the last version that names it is gone ([`ObsoleteFiles`]).
-//! 6. The last sequence number in the manifest is never below that of any table it names.
+//! 6. **A column family that is created with tables comes with a new manifest**, which has both in its beginning. A group of edits
+//!    would be the other way, but RocksDB's secondary instances refuse one that creates a family, and RocksDB takes no tables
+//!    from the edit that does.
+//! 7. The last sequence number in the manifest is never below that of any table it names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,15 +27,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use super::current::{replace_file, set_current};
-use super::edit::WalAddition;
+use super::edit::{NewFile, WalAddition};
 use super::family::{DEFAULT_FAMILY, DEFAULT_FAMILY_NAME, Family, FamilyStart};
 use super::manifest::{ManifestWriter, SnapshotState};
 use super::plan::Plan;
 use super::recover::{greatest_number, recover};
 use super::replay::{Expectations, Replayed};
 use super::{
-    Cut, FileName, FileNumber, Followed, FollowedFamily, ObsoleteFile, ObsoleteFiles,
-    PendingOutput, PendingOutputs, Version, VersionEdit,
+    Cut, DatabaseState, FileName, FileNumber, Followed, FollowedFamily, ObsoleteFile,
+    ObsoleteFiles, PendingOutput, PendingOutputs, Version, VersionEdit,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::FileSystem;
@@ -171,6 +174,27 @@ impl VersionSet {
             log_number: Some(FileNumber::default()),
             ..VersionEdit::default()
         }])?;
+        Ok(set)
+    }
+
+    /// Makes a database of a state that was put together: IDENTITY, a manifest, and CURRENT.
+    ///
+    /// * Errors: `InvalidArgument` if there is a database already; `Corruption` if tables overlap that must not.
+    pub(crate) fn create_with(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        state: &DatabaseState,
+        db_id: &str,
+    ) -> Result<Self> {
+        if super::database_exists(&*fs, dir)? {
+            let error = Error::invalid_argument("there is a database already");
+            return Err(error.in_file(dir));
+        }
+        let replayed = state.to_replayed()?;
+        let options = VersionSetOptions::default();
+        let set = Self::new(fs, dir, options, FileNumber::default(), replayed);
+        set.ensure_identity(|| db_id.to_owned())?;
+        set.log_and_apply(vec![VersionEdit::default()])?;
         Ok(set)
     }
 
@@ -343,20 +367,21 @@ impl VersionSet {
         self.refuse_if_read_only()?;
         let mut manifest = lock(&self.manifest);
         let plan = Plan::new(&self.families_by_id(), edits, None)?;
-        self.write_and_install(&mut manifest, plan)
+        self.write_and_install(&mut manifest, plan, None)
     }
 
-    /// Creates a column family.
+    /// Creates a column family, with the tables that `fill` gives it: both or neither, whatever happens.
     ///
     /// * `log_number`: the log in use; what came before holds nothing of the family.
     /// * `level_count`: levels that it has at least.
-    /// * Errors: `InvalidArgument` if one of that name exists; else as [`VersionSet::log_and_apply`].
+    /// * Errors: `InvalidArgument` if one of that name exists; those of `fill`; else as [`VersionSet::log_and_apply`].
     pub fn create_family(
         &self,
         name: &str,
         order: KeyOrder,
         log_number: FileNumber,
         level_count: usize,
+        fill: impl FnOnce(&Family) -> Result<Vec<NewFile>>,
     ) -> Result<Arc<Family>> {
         self.refuse_if_read_only()?;
         let mut manifest = lock(&self.manifest);
@@ -381,8 +406,23 @@ impl VersionSet {
             full_history_ts_low: None,
             timestamps_persisted: true,
         }));
-        let plan = Plan::new(&self.families_by_id(), vec![edit], Some(&family))?;
-        self.write_and_install(&mut manifest, plan)?;
+        let new_files = fill(&family)?;
+        if new_files.is_empty() {
+            let plan = Plan::new(&self.families_by_id(), vec![edit], Some(&family))?;
+            self.write_and_install(&mut manifest, plan, None)?;
+            return Ok(family);
+        }
+        // Nobody else knows the family yet.
+        let added = Plan::new(
+            &BTreeMap::from([(id, Arc::clone(&family))]),
+            vec![VersionEdit { family: id, new_files, ..VersionEdit::default() }],
+            None,
+        )?;
+        for version in added.families.into_iter().filter_map(|change| change.version) {
+            family.install(Arc::new(version));
+        }
+        let plan = Plan::new(&self.families_by_id(), vec![VersionEdit::default()], None)?;
+        self.write_and_install(&mut manifest, plan, Some(&family))?;
         Ok(family)
     }
 
@@ -408,7 +448,7 @@ impl VersionSet {
         let mut manifest = lock(&self.manifest);
         if manifest.writer.is_none() {
             let plan = Plan::new(&self.families_by_id(), vec![VersionEdit::default()], None)?;
-            self.write_and_install(&mut manifest, plan)?;
+            self.write_and_install(&mut manifest, plan, None)?;
         }
         let number = self.manifest_number();
         let manifest_file = self.fs.open(&FileName::Manifest(number).in_dir(&self.dir))?;
@@ -431,22 +471,48 @@ impl VersionSet {
         }
     }
 
-    fn write_and_install(&self, manifest: &mut Manifest, mut plan: Plan) -> Result<()> {
-        let result = self.write(manifest, &mut plan);
+    /// * `added`: a family that comes with tables, which the edits say nothing of.
+    fn write_and_install(
+        &self,
+        manifest: &mut Manifest,
+        mut plan: Plan,
+        added: Option<&Arc<Family>>,
+    ) -> Result<()> {
+        let result = self.write(manifest, &mut plan, added);
         match &result {
-            Ok(()) => self.install(plan),
+            Ok(()) => {
+                self.install(plan);
+                added.into_iter().for_each(|family| self.show_added(family));
+            }
             Err(_) => {
                 manifest.writer = None;
-                lock(&self.manifest_files).in_doubt.extend(plan.new_files());
+                let of_added = added.map(|family| family.current());
+                let of_added = of_added.iter().flat_map(|version| version.files());
+                let mut files = lock(&self.manifest_files);
+                files.in_doubt.extend(plan.new_files());
+                files.in_doubt.extend(of_added.map(|(_, file)| file.number));
             }
         }
         result
     }
 
-    fn write(&self, manifest: &mut Manifest, plan: &mut Plan) -> Result<()> {
-        let last_sequence = self.sequence_to_record(plan.largest_seqno());
+    fn show_added(&self, family: &Arc<Family>) {
+        self.max_family.fetch_max(family.id(), Ordering::Relaxed);
+        self.track(family.id(), &family.current());
+        lock(&self.families).insert(family.id(), Arc::clone(family));
+    }
+
+    fn write(
+        &self,
+        manifest: &mut Manifest,
+        plan: &mut Plan,
+        added: Option<&Arc<Family>>,
+    ) -> Result<()> {
+        let of_added = added.map(|family| largest_seqno(&family.current())).unwrap_or_default();
+        let last_sequence = self.sequence_to_record(plan.largest_seqno().max(of_added));
         let limit = self.options.manifest_bytes_max;
-        if let Some(writer) = manifest.writer.as_mut().filter(|writer| !writer.is_full(limit)) {
+        let goes_on = |writer: &&mut ManifestWriter| added.is_none() && !writer.is_full(limit);
+        if let Some(writer) = manifest.writer.as_mut().filter(goes_on) {
             plan.stamp(self.next_file_number.load(Ordering::Acquire), last_sequence);
             writer.append(&plan.edits)?;
             return writer.sync();
@@ -455,13 +521,15 @@ impl VersionSet {
         let number = self.new_file_number();
         plan.stamp(self.next_file_number.load(Ordering::Acquire), last_sequence);
         lock(&self.manifest_files).begun.push(number);
-        let families = self.families();
+        let mut families = self.families();
+        families.extend(added.cloned());
+        let max_family = added.map_or(0, |family| family.id());
         let state = SnapshotState {
             db_id: self.db_id(),
             families: &families,
             last_sequence,
             min_log_number_to_keep: self.min_log_number_to_keep.load(Ordering::Acquire).into(),
-            max_family: self.max_family.load(Ordering::Relaxed),
+            max_family: self.max_family.load(Ordering::Relaxed).max(max_family),
         };
         let mut writer = ManifestWriter::create(&*self.fs, &self.dir, number, &state)?;
         writer.append(&plan.edits)?;
@@ -641,4 +709,10 @@ impl VersionSet {
     pub fn manifest_number(&self) -> FileNumber {
         lock(&self.manifest_files).current
     }
+}
+
+/// The greatest sequence number of a version's tables. Tables in LevelDB's form have the greatest of all for "unknown".
+fn largest_seqno(version: &Version) -> SeqNo {
+    let known = version.files().map(|(_, file)| file.largest_seqno);
+    known.filter(|seqno| *seqno < SeqNo::MAX).max().unwrap_or_default()
 }
