@@ -39,8 +39,19 @@ impl Operands {
         (!self.is_empty()).then_some(self.stripe)
     }
 
+    pub(super) fn oldest(&self) -> Option<SeqNo> {
+        self.ends.last().map(|(seqno, _)| *seqno)
+    }
+
     pub(super) fn newest(&self) -> Option<SeqNo> {
         self.ends.first().map(|(seqno, _)| *seqno)
+    }
+
+    /// Forgets the oldest operand, if it has this number.
+    pub(super) fn forget_oldest(&mut self, seqno: SeqNo) {
+        if self.ends.pop_if(|(oldest, _)| *oldest == seqno).is_some() {
+            self.bytes.truncate(self.ends.last().map_or(0, |(_, end)| *end));
+        }
     }
 
     pub(super) fn newest_first(&self) -> impl DoubleEndedIterator<Item = (SeqNo, &[u8])> {

@@ -200,6 +200,10 @@ impl<'r> Survivors<'r> {
             self.fates.obsolete += 1;
             return Ok(());
         }
+        if !self.operands.is_empty() && entry.value_type != ValueType::Merge {
+            // What an operand became, beside the operand itself.
+            self.operands.forget_oldest(entry.seqno);
+        }
         match entry.value_type {
             ValueType::Merge => self.collect_operand(entry, stripe, value, emit),
             ValueType::Deletion | ValueType::SingleDeletion | ValueType::DeletionWithTimestamp => {
@@ -294,8 +298,9 @@ impl<'r> Survivors<'r> {
         value: &[u8],
         emit: &mut impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
-        if self.rules.merge_operator.is_none() {
-            return self.write(entry.seqno, ValueType::Merge, value, emit);
+        if self.operands.oldest() == Some(entry.seqno) {
+            self.fates.obsolete += 1;
+            return Ok(());
         }
         if self.operands.stripe() != Some(stripe) || self.operands.is_full() {
             self.write_operands(emit)?;

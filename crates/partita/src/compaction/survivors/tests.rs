@@ -311,6 +311,18 @@ fn without_an_operator_every_operand_stays_and_what_is_under_it() {
     assert_eq!(written(&output), entries);
 }
 
+/// What a repair may find: a compaction's output beside its inputs.
+#[test]
+fn an_operand_that_stands_there_twice_counts_once_and_not_over_what_it_became() {
+    let twice =
+        [(3, Merge, "3"), (3, Merge, "3"), (2, Merge, "2"), (2, Value, "1,2"), (1, Merge, "1")];
+    let (output, _) = survive(&input(&twice), &Model::default(), &[], true, None);
+    assert_eq!(written(&output), [(0, Value, "1,2,3")]);
+    let outside = input(&[(0, Value, "0")]);
+    let (output, _) = survive(&input(&twice[..3]), &outside, &[], false, None);
+    assert_eq!(written(&output), [(3, Merge, "3"), (2, Merge, "2")]);
+}
+
 #[derive(Debug)]
 struct DropsShort;
 
