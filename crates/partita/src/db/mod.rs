@@ -26,6 +26,7 @@
 //! | `ingest/`, `incoming.rs`, `under_way.rs` | tables of others taken in, above all that is there and will be |
 //! | `export.rs` | one family as a directory of its own, and back |
 //! | `updates/` | what was written since a number, from logs in use and kept |
+//! | `repair/` | what is left of a damaged directory, in a new one |
 //! | `tick.rs` | what happens without a write |
 //! | `counters.rs`, `stats.rs`, `estimates.rs` | what is counted; figures as values |
 //! | `properties.rs`, `property_text.rs` | the same under RocksDB's names |
@@ -117,6 +118,7 @@ mod read_options;
 mod read_tests;
 mod read_view;
 mod recover;
+mod repair;
 #[cfg(test)]
 mod report_tests;
 mod resume;
@@ -170,6 +172,10 @@ pub use pressure::StallCause;
 pub use read::Presence;
 pub use read_options::{ReadOptions, ReadTier};
 pub use recover::LostLogBytes;
+pub use repair::{
+    KeptTable, Lost, RepairBasis, RepairOptions, RepairReport, RepairWatch, RepairedFamily,
+    RepairedLog, SalvagedTable, UnusedTable,
+};
 pub use snapshot::Snapshot;
 pub use stall::{StallCount, StallStats};
 pub use stats::{
