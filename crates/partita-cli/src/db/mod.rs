@@ -3,12 +3,16 @@
 mod checkpoint;
 mod compact;
 mod delete;
+mod drop_range;
+mod export;
 mod get;
+mod import;
 mod ingest;
 mod load;
 mod manifest;
 mod options;
 mod put;
+mod repair;
 mod scan;
 mod stats;
 mod target;
@@ -30,8 +34,12 @@ pub(crate) enum Command {
     Delete(delete::Delete),
     Load(load::Load),
     Compact(compact::Compact),
+    DropRange(drop_range::DropRange),
     Ingest(ingest::Ingest),
+    Export(export::Export),
+    Import(import::Import),
     Checkpoint(checkpoint::Checkpoint),
+    Repair(repair::Repair),
     Verify(verify::Verify),
     Stats(stats::Stats),
     Manifest(manifest::Manifest),
@@ -49,8 +57,12 @@ impl Command {
             Self::Delete(delete) => delete.run(),
             Self::Load(load) => load.run(),
             Self::Compact(compact) => compact.run(),
+            Self::DropRange(drop_range) => drop_range.run(),
             Self::Ingest(ingest) => ingest.run(),
+            Self::Export(export) => export.run(),
+            Self::Import(import) => import.run(),
             Self::Checkpoint(checkpoint) => checkpoint.run(),
+            Self::Repair(repair) => repair.run(),
             Self::Verify(verify) => verify.run(),
             Self::Stats(stats) => stats.run(),
             Self::Manifest(manifest) => manifest.run(),

@@ -1,8 +1,10 @@
 //! The `partita` binary on real tables: golden databases written by RocksDB.
 
 mod db_checkpoint;
+mod db_families;
 mod db_ingest;
 mod db_load;
+mod db_repair;
 mod db_scan;
 mod db_stats;
 mod db_verify;
