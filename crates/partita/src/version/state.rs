@@ -51,7 +51,7 @@ impl DatabaseState {
             families.push(FamilyStart {
                 id: *id,
                 name: family.name.clone(),
-                version: builder.build()?,
+                version: Arc::new(builder.build()?),
                 log_number: family.log_number,
                 full_history_ts_low: None,
                 timestamps_persisted: true,
