@@ -4,6 +4,7 @@
 
 mod builder_model;
 mod cache_policy;
+mod database_reports;
 mod golden_tables;
 mod hostile;
 mod iterators;
