@@ -486,7 +486,7 @@ pub struct Stall {
     pub cause: StallCause,
     /// How often.
     pub count: u64,
-    /// The last line.
+    /// One of the lines.
     pub example: String,
 }
 
@@ -509,6 +509,6 @@ pub struct LoggedError {
     pub kind: &'static str,
     /// How often.
     pub count: u64,
-    /// The last line.
+    /// One of the lines.
     pub example: String,
 }

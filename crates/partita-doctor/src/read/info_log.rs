@@ -33,7 +33,7 @@ pub(super) fn read(
     dir: &Path,
     names: &BTreeMap<FileName, Vec<String>>,
 ) -> InfoLog {
-    let mut log = InfoLog::default();
+    let (mut log, mut places) = (InfoLog::default(), Places::default());
     let mut names: Vec<&String> = names.get(&FileName::InfoLog).into_iter().flatten().collect();
     // `LOG` is the newest; the others carry the time in their names.
     names.sort_unstable_by_key(|name| std::cmp::Reverse(age_of(name)));
@@ -45,7 +45,7 @@ pub(super) fn read(
             continue;
         }
         if let Ok(file) = fs.open_sequential(&path) {
-            read_file(file, at == 0, &mut log);
+            read_file(file, at == 0, &mut log, &mut places);
         }
     }
     log.stalls.sort_unstable();
@@ -56,8 +56,13 @@ fn age_of(name: &str) -> u64 {
     name.strip_prefix("LOG.old.").map_or(u64::MAX, |time| time.parse().unwrap_or(0))
 }
 
-fn read_file(mut file: Box<dyn SequentialFile>, is_newest: bool, log: &mut InfoLog) {
-    let mut reader = LineReader { log, is_newest, family: None };
+fn read_file(
+    mut file: Box<dyn SequentialFile>,
+    is_newest: bool,
+    log: &mut InfoLog,
+    places: &mut Places,
+) {
+    let mut reader = LineReader { log, places, is_newest, family: None };
     let mut line = Vec::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -86,8 +91,16 @@ fn take(line: &mut Vec<u8>, more: &[u8]) {
     line.extend_from_slice(&more[..more.len().min(room)]);
 }
 
+/// Where what was met before stands in its list: there may be as many of a kind as there are lines.
+#[derive(Default)]
+struct Places {
+    families: BTreeMap<String, usize>,
+    stalls: BTreeMap<(String, bool, StallCause), usize>,
+}
+
 struct LineReader<'l> {
     log: &'l mut InfoLog,
+    places: &'l mut Places,
     /// Settings are taken from the newest file only: they hold since the last open.
     is_newest: bool,
     /// Of which family options are being told.
@@ -114,15 +127,15 @@ impl LineReader<'_> {
 
     fn family_at(&mut self, name: &str) -> usize {
         let families = &mut self.log.families;
-        let at = families.iter().position(|family| family.name == name);
         let fresh = LoggedFamily { name: name.to_owned(), ..LoggedFamily::default() };
-        match at {
-            Some(at) => {
+        match self.places.families.get(name) {
+            Some(&at) => {
                 families[at] = fresh;
                 at
             }
             None => {
                 families.push(fresh);
+                self.places.families.insert(name.to_owned(), families.len() - 1);
                 families.len() - 1
             }
         }
@@ -161,13 +174,14 @@ impl LineReader<'_> {
 
     fn event(&mut self, message: &str) {
         if let Some(found) = stall(message) {
-            let known = self.log.stalls.iter_mut().find(|known| {
-                (&known.family, known.stopped, known.cause)
-                    == (&found.family, found.stopped, found.cause)
-            });
-            match known {
-                Some(known) => known.count += 1,
-                None => self.log.stalls.push(found),
+            let stalls = &mut self.log.stalls;
+            let place = (found.family.clone(), found.stopped, found.cause);
+            match self.places.stalls.get(&place) {
+                Some(&at) => stalls[at].count += 1,
+                None => {
+                    self.places.stalls.insert(place, stalls.len());
+                    stalls.push(found);
+                }
             }
         } else if let Some(kind) = error(message) {
             let known = self.log.errors.iter_mut().find(|known| known.kind == kind);
@@ -310,6 +324,23 @@ mod tests {
                 ("default", true, StallCause::Memtables, 1),
             ]
         );
+    }
+
+    /// A search among all for each line took hours for a LOG of some megabytes.
+    #[test]
+    fn lines_about_ever_other_families_take_no_longer_than_lines_about_one() {
+        const FAMILIES: usize = 40_000;
+        let time = "2026/11/30-19:34:04.000000 7 [WARN] [x]";
+        let line = |n: usize| {
+            format!(
+                "{time} --- Options for column family [f{n}]:\n{time} [f{n}] Stopping writes because we have 9 level-0 files\n"
+            )
+        };
+        let text: String = (0..FAMILIES).chain(0..5).map(line).collect();
+        let log = read_logs(&[("LOG", &text), ("LOG.old.1", &line(3))]);
+        assert_eq!((log.families.len(), log.stalls.len()), (FAMILIES, FAMILIES));
+        let count = |name: &str| log.stalls.iter().find(|it| it.family == name).unwrap().count;
+        assert_eq!((count("f3"), count("f4"), count("f5")), (3, 2, 1));
     }
 
     #[test]
