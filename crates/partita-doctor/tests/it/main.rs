@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
 mod asked;
+mod beside;
 mod cliff;
 mod filters;
 mod health;
