@@ -60,8 +60,11 @@ smoke_tests! {
     bookie_conf
     coding
     compress
+    current_file
     data_block
     decompress
+    directory
+    doctor
     filter_bloom
     filter_build
     filter_bytes
@@ -71,6 +74,7 @@ smoke_tests! {
     hashes
     index_block
     log
+    log_text
     manifest
     object_rows
     options_file

@@ -3,8 +3,11 @@
 pub mod bookie_conf;
 pub mod coding;
 pub mod compress;
+pub mod current_file;
 pub mod data_block;
 pub mod decompress;
+pub mod directory;
+pub mod doctor;
 pub mod filter_bloom;
 pub mod filter_build;
 pub mod filter_bytes;
@@ -14,6 +17,7 @@ pub mod footer;
 pub mod hashes;
 pub mod index_block;
 pub mod log;
+pub mod log_text;
 pub mod manifest;
 pub mod object_rows;
 pub mod options_file;
@@ -56,8 +60,11 @@ targets! {
     bookie_conf: 1_000,
     coding: 800_000,
     compress: 24_000,
+    current_file: 20_000,
     data_block: 160_000,
     decompress: 80_000,
+    directory: 300,
+    doctor: 300,
     filter_bloom: 160_000,
     filter_build: 2_400,
     filter_bytes: 160_000,
@@ -67,6 +74,7 @@ targets! {
     hashes: 160_000,
     index_block: 160_000,
     log: 8_000,
+    log_text: 4_000,
     manifest: 16_000,
     object_rows: 20_000,
     options_file: 4_000,
