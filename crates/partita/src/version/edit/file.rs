@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::{InternalKey, PACKED_LEN, SeqNo, ValueType};
 use crate::util::coding::{Cursor, put_length_prefixed, put_varint};
 use crate::version::file_meta::FileChecksum;
-use crate::version::{FileMeta, FileNumber};
+use crate::version::{FileMeta, FileNumber, RareFields};
 
 /// The greatest path id: RocksDB has two bits for it.
 const PATH_ID_MAX: u32 = 3;
@@ -56,6 +56,10 @@ pub(super) fn decode_from(
             } else {
                 set_custom_field(&mut file, tag, field)?;
             }
+        }
+        // An empty field says what no field says, and is not written again.
+        if file.rare.as_deref().is_some_and(|rare| *rare == RareFields::default()) {
+            file.rare = None;
         }
     }
     Ok((NewFile { level, file }, min_log))

@@ -316,6 +316,19 @@ fn a_log_number_hidden_in_a_table_is_no_greater_than_others_may_be() {
 }
 
 #[test]
+fn an_empty_field_of_a_table_says_what_no_field_says() {
+    for tag in [10, 11, 17] {
+        let custom = |field: &[u8]| [&file_record(edit::NEW_FILE_4)[..], field, &[1]].concat();
+        let empty = VersionEdit::decode(&custom(&[tag, 0])).unwrap();
+        assert_eq!(empty, VersionEdit::decode(&custom(&[])).unwrap());
+        assert_eq!(VersionEdit::decode(&empty.encode()).unwrap(), empty);
+        // Of one that comes twice the later counts.
+        let twice = VersionEdit::decode(&custom(&[tag, 1, 5, tag, 0])).unwrap();
+        assert_eq!(twice, empty);
+    }
+}
+
+#[test]
 fn the_obsolete_forms_of_log_edits_have_no_length() {
     let mut record = Vec::new();
     put_varint(&mut record, u64::from(edit::WAL_ADDITION_OBSOLETE));
