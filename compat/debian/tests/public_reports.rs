@@ -277,7 +277,7 @@ fn r07_a_record_torn_after_its_first_part_is_the_end_of_a_log_padded_or_not() {
         db.put(&[number], &[number; 100]).unwrap();
         let (_, log) = last_log(&dir);
         let len = fs::metadata(&log).unwrap().len();
-        assert_eq!(len, 135 * (u64::from(number) + 1), "{}", log.display());
+        assert_eq!(len, 123 * (u64::from(number) + 1), "{}", log.display());
     }
 }
 

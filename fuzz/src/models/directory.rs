@@ -484,3 +484,43 @@ pub fn seeds() -> Vec<Vec<u8>> {
     }
     seeds
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_edit_changes_files_and_only_those_behind_checksums_are_not_told() {
+        let base = base(2);
+        let place = |wanted: &str| base.files.keys().position(|name| name == wanted).unwrap() as u8;
+        let (table, log) = (place("000009.sst"), place("000014.log"));
+        for kind in 0..16 {
+            let file = if kind == 14 { log } else { table };
+            let place = if kind == 1 { 200 } else { 40 };
+            let edit = [kind, file, place, 0, 3, 0, 2, 9, 9, 9];
+            let damaged = base.damage(Choices::new(&edit));
+            assert!(damaged.files != base.files, "kind {kind} changes nothing");
+            assert_eq!(damaged.guarded, kind < 14, "kind {kind}");
+        }
+        let footer = base.damage(Choices::new(&[1, table, 5, 0, 1]));
+        assert!(!footer.guarded, "no checksum covers the end of a table");
+    }
+
+    #[test]
+    fn bases_have_what_the_targets_look_for() {
+        for place in 0..count() {
+            let base = base(place);
+            assert!(base.history.len() > 40, "{}: {} keys", base.name, base.history.len());
+            assert!(base.files.keys().any(|name| name.ends_with(".log")), "{}", base.name);
+            let whole = base.damage(Choices::new(&[]));
+            assert!(whole.guarded && whole.files == base.files, "{}", base.name);
+            assert_eq!(files_on(&whole.disk()), base.files, "{}", base.name);
+            if base.is_small() {
+                assert!(base.has_two_families() && base.tables.len() >= 4, "{}", base.name);
+                let many =
+                    base.history.values().filter(|it| it.as_ref().is_some_and(|it| it.len() > 2));
+                assert!(many.count() > 10, "{}: keys have one value each", base.name);
+            }
+        }
+    }
+}
