@@ -80,46 +80,47 @@ fn seen(db: &Db) -> u32 {
 }
 
 /// Looks again and again at what `primary` writes without a pause, with one secondary and with ever new ones.
-fn follow(primary: &(impl Primary + Sync), dir: &Path, name: &str) {
+fn follow(primary: &impl Primary, dir: &Path, name: &str) {
     primary.step(1);
     let ended = AtomicBool::new(false);
-    let written = std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut n = 1;
-            while !ended.load(Ordering::Acquire) {
-                n += 1;
-                primary.step(n);
-            }
-            n
+    let mut written = 1;
+    let secondary = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let _end = End(&ended);
+            look_on(dir, name)
         });
-        let _end = End(&ended);
-        let secondary = DbBuilder::new(dir).open_secondary().unwrap();
-        let mut before = seen(&secondary);
-        let (old, held) = (before, ReadOptions::at(&secondary.snapshot()));
-        for look in 0..looks() {
-            let last = if look % 10 == 9 {
-                let other = DbBuilder::new(dir).open_secondary();
-                seen(&other.unwrap_or_else(|error| panic!("{name}, opening {look}: {error}")))
-            } else {
-                let caught_up = secondary.try_catch_up_with_primary();
-                caught_up.unwrap_or_else(|error| panic!("{name}, look {look}: {error}"));
-                seen(&secondary)
-            };
-            assert!(last >= before, "{name}: {last} after {before}");
-            before = last;
-            assert!(!writer.is_finished(), "{name}: the writer failed");
+        while !ended.load(Ordering::Acquire) {
+            written += 1;
+            primary.step(written);
         }
-        let family = secondary.family(FAMILIES[0]).unwrap();
-        let value = secondary.get_with(&family, &[3], &held, &mut ReadContext::default());
-        assert_eq!(value.unwrap().unwrap()[..4], old.to_be_bytes());
-        ended.store(true, Ordering::Release);
-        let written = writer.join().unwrap();
-        secondary.try_catch_up_with_primary().unwrap();
-        assert_eq!(seen(&secondary), written, "{name}");
-        written
+        reader.join().unwrap()
     });
+    secondary.try_catch_up_with_primary().unwrap();
+    assert_eq!(seen(&secondary), written, "{name}");
     println!("{name}: {} looks while {written} steps were written", looks());
     assert!(written > 20, "{name}: {written}");
+}
+
+fn look_on(dir: &Path, name: &str) -> Db {
+    let secondary = DbBuilder::new(dir).open_secondary().unwrap();
+    let mut before = seen(&secondary);
+    let (old, held) = (before, ReadOptions::at(&secondary.snapshot()));
+    for look in 0..looks() {
+        let last = if look % 10 == 9 {
+            let other = DbBuilder::new(dir).open_secondary();
+            seen(&other.unwrap_or_else(|error| panic!("{name}, opening {look}: {error}")))
+        } else {
+            let caught_up = secondary.try_catch_up_with_primary();
+            caught_up.unwrap_or_else(|error| panic!("{name}, look {look}: {error}"));
+            seen(&secondary)
+        };
+        assert!(last >= before, "{name}: {last} after {before}");
+        before = last;
+    }
+    let family = secondary.family(FAMILIES[0]).unwrap();
+    let value = secondary.get_with(&family, &[3], &held, &mut ReadContext::default());
+    assert_eq!(value.unwrap().unwrap()[..4], old.to_be_bytes());
+    secondary
 }
 
 struct End<'e>(&'e AtomicBool);
