@@ -19,7 +19,7 @@ enum Older {
     /// No older entry stands outside of the input, of whatever key.
     Nowhere,
     Below,
-    /// Also on level 0, where one cannot tell by keys.
+    /// Also on level 0, where one cannot tell by keys, or still to come.
     Anywhere,
 }
 
@@ -29,6 +29,7 @@ impl<'c> Below<'c> {
         let what = match compaction.output_level {
             _ if compaction.nothing_older_outside() => Older::Nowhere,
             0 => Older::Anywhere,
+            _ if compaction.older_may_come => Older::Anywhere,
             _ => Older::Below,
         };
         Self {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::open::{Opening, Unknown, configure, order_named};
+use super::settings::refuse_too_few_levels;
 use super::{ColumnFamily, Db, FamilyConfig};
 use crate::error::Result;
 use crate::util::sync::lock;
@@ -48,6 +49,7 @@ impl Db {
         let builder = &inner.builder;
         let filled = configure(builder, None, name, config, Unknown::Refused)?;
         filled.options.validate()?;
+        refuse_too_few_levels(inner.options.allow_ingest_behind, name, &filled.options)?;
         let levels = filled.options.level_count();
         let order = order_named(builder, &filled.options)?;
         let family = writer.queue.exclusive(|| -> Result<ColumnFamily> {

@@ -146,7 +146,8 @@ impl Range<'_> {
     /// The last level with files of the range.
     fn last_level(&self) -> Option<usize> {
         let version = self.version();
-        (0..version.levels().len()).rev().find(|level| self.has_files(&version, *level))
+        let levels = self.family.0.picker.level_count(&version);
+        (0..levels).rev().find(|level| self.has_files(&version, *level))
     }
 
     /// Merges each level into the next, down to the last one that has any of the range.

@@ -45,6 +45,8 @@ pub(super) struct FamilyState {
     pub(super) flushing: FlushProgress,
     pub(super) compaction_filter: Option<Arc<dyn CompactionFilter>>,
     pub(super) picker: Picker,
+    /// Whether no compaction writes to the last level, and files can be ingested behind all that is there.
+    pub(super) keeps_last_level_free: bool,
     pub(super) under_way: UnderWay,
     pub(super) tables: Arc<TableCache>,
     /// Who walks over the database.

@@ -23,6 +23,7 @@ use super::missing_operator::MissingOperator;
 use super::progress::FlushProgress;
 use super::read_view::ReadView;
 use super::recover::{Logs, MemoryBound, Recovered, Recovering, replay};
+use super::settings::keeps_last_level_free;
 use super::snapshot::SnapshotList;
 use super::under_way::UnderWay;
 use super::writer::Writer;
@@ -89,6 +90,7 @@ pub(super) struct Opening<'o> {
     pub(super) cache: Cache,
     pub(super) open_tables: Arc<OpenTables>,
     pub(super) holders: Arc<Holders>,
+    allow_ingest_behind: bool,
 }
 
 /// What becomes of a merge operator that is not known.
@@ -114,6 +116,7 @@ impl<'o> Opening<'o> {
             cache: cache.unwrap_or_else(|| Cache::new(DbBuilder::CACHE_BYTES_DEFAULT)),
             open_tables: Arc::new(open_tables.with_access(access)),
             holders: Arc::default(),
+            allow_ingest_behind: options.allow_ingest_behind,
         })
     }
 
@@ -124,6 +127,7 @@ impl<'o> Opening<'o> {
             cache: db.cache.clone(),
             open_tables: Arc::clone(&db.open_tables),
             holders: Arc::clone(&db.holders),
+            allow_ingest_behind: db.options.allow_ingest_behind,
         }
     }
 
@@ -165,6 +169,7 @@ impl<'o> Opening<'o> {
         log: FileNumber,
     ) -> Result<FamilyState> {
         let Filled { options, merge_operator, compaction_filter, operator_is_missing } = config;
+        let keeps_last_level_free = keeps_last_level_free(self.allow_ingest_behind, &options);
         let reader_options = ReaderOptions {
             comparators: self.builder.comparators.clone(),
             prefix_extractor: options.table.prefix_extractor.clone(),
@@ -186,7 +191,11 @@ impl<'o> Opening<'o> {
             moment: None,
         };
         Ok(FamilyState {
-            picker: Picker::new(&options),
+            picker: match keeps_last_level_free {
+                true => Picker::without_last_level(&options),
+                false => Picker::new(&options),
+            },
+            keeps_last_level_free,
             under_way: UnderWay::default(),
             family,
             options,

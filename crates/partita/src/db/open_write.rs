@@ -25,7 +25,7 @@ use super::log::{LogPlace, Logs};
 use super::memory::{CACHE_SHARE, Sharers};
 use super::open::{Gathered, Opening, Unknown, order_named, recover_logs, refuse_indirect};
 use super::recover::{self, MemoryBound, logs_from, names_in, refuse_lost_logs};
-use super::settings::{Settings, refuse_deeper_tables};
+use super::settings::{Settings, refuse_deeper_tables, refuse_too_few_levels};
 use super::settle::SpilledTables;
 use super::stall::Stall;
 use super::writer::{Flushing, Writer};
@@ -57,6 +57,10 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     }
     let families = opening.families(stored.as_ref(), &versions, Unknown::Refused)?;
     refuse_deeper_tables(builder, &families)?;
+    for family in families.values() {
+        refuse_too_few_levels(options.allow_ingest_behind, family.name(), family.options())
+            .map_err(|error| error.in_file(&builder.dir))?;
+    }
     let missing = missing_families(builder, &families)?;
     let first_log = versions.min_log_number_to_keep();
     refuse_lost_logs(&*builder.fs, &wal_dir, first_log, versions.recovered_wals())?;

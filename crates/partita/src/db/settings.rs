@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::options::file::{
     Finding, Mode, OptionsFile, Severity, db_findings, family_findings, file_name,
 };
-use crate::options::{DbOptions, SectionKind};
+use crate::options::{ColumnFamilyOptions, CompactionStyle, DbOptions, SectionKind};
 
 /// What holds, and what there is to tell.
 pub(super) struct Settings {
@@ -92,6 +92,36 @@ fn counts(builder: &DbBuilder, found: &Finding) -> bool {
     };
     let replaced = builder.families.iter().filter(|(_, config)| config.options.is_some());
     !replaced.map(|(name, _)| name).any(|name| is_of(name))
+}
+
+/// Whether a column family is to keep its last level free for files that are ingested behind all others. With fewer than three
+/// levels it cannot; to write to it is refused then ([`refuse_too_few_levels`]).
+pub(super) fn keeps_last_level_free(of_all: bool, family: &ColumnFamilyOptions) -> bool {
+    asks_for_free_level(of_all, family) && family.level_count() >= LEVELS_WITH_A_FREE_ONE
+}
+
+/// Where compactions have level 0 and one more.
+const LEVELS_WITH_A_FREE_ONE: usize = 3;
+
+fn asks_for_free_level(of_all: bool, family: &ColumnFamilyOptions) -> bool {
+    let has_levels = family.compaction_style != CompactionStyle::Fifo;
+    (of_all || family.cf_allow_ingest_behind) && has_levels
+}
+
+/// Refuses a column family that is to keep its last level free and has too few. RocksDB gives one of universal compaction three
+/// then, whatever the options say.
+pub(super) fn refuse_too_few_levels(
+    of_all: bool,
+    name: &str,
+    family: &ColumnFamilyOptions,
+) -> Result<()> {
+    if !asks_for_free_level(of_all, family) || keeps_last_level_free(of_all, family) {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "column family {name:?} is to keep its last level free (allow_ingest_behind), which takes {LEVELS_WITH_A_FREE_ONE} levels at least, and num_levels={}",
+        family.num_levels
+    )))
 }
 
 /// Refuses a column family that has tables on more levels than its options give it, as RocksDB does. To read it, it has

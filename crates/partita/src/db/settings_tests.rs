@@ -64,10 +64,8 @@ fn database_with(title: &str, line: &str) -> MemoryFileSystem {
     fs
 }
 
-const REFUSED: [(&str, &str, &str); 5] = [
+const REFUSED: [(&str, &str, &str); 3] = [
     ("DBOptions", "allow_2pc=true", "two-phase"),
-    ("DBOptions", "allow_ingest_behind=true", "ingestion behind"),
-    ("CFOptions \"f\"", "cf_allow_ingest_behind=true", "ingestion behind"),
     ("CFOptions \"default\"", "persist_user_defined_timestamps=false", "timestamps"),
     ("CFOptions \"f\"", "compression=kXpressCompression", "kXpress"),
 ];

@@ -102,6 +102,9 @@ options! {
         force_consistency_checks: bool = true, rocksdb "true", since "6.2", no("changes of the file layout are always checked");
         /// Whether a table is read back after it was written.
         paranoid_file_checks: bool = false, rocksdb "false", since "6.2", PICKER;
+        /// Whether the last level is kept free for files that are ingested behind all others: `allow_ingest_behind` of this
+        /// column family alone.
+        cf_allow_ingest_behind: bool = false, rocksdb "false", since "11.8", Effect::Honoured("ingestion, compaction picker");
         /// Versions of one key that an iterator steps over before it seeks.
         max_sequential_skip_in_iterations: u64 = 8, rocksdb "8", since "6.2", no("an iterator seeks where a step would cost more");
         /// The name of the order of keys.
@@ -172,9 +175,6 @@ options! {
         bloom_locality: Kind::U32, "0", since "6.2", MEMTABLE_BLOOM, "Locality of old filters.";
         bottommost_file_compaction_delay: Kind::U32, "0", since "8.10", no("a table of the last level waits for snapshots only"), "Seconds before a table of the last level is compacted.";
         bottommost_temperature: Kind::Object, "kUnknown", since "7.4" until "7.9", TEMPERATURE, "Temperature of the last level.";
-        cf_allow_ingest_behind: Kind::Switch, "false", since "11.8",
-            Effect::Refused { harmless: "false", why: "the last level is not kept free for ingestion behind" },
-            "Keeps the last level free for files ingested behind all others.";
         check_flush_compaction_key_order: Kind::Switch, "true", since "6.20" until "10.4", no("the order of keys is always checked"), "Checks the order of keys.";
         compression_manager: Kind::Object, "nullptr", since "10.4", no("compression is chosen by its type"), "Compressors of the application.";
         default_temperature: Kind::Object, "kUnknown", since "8.10", TEMPERATURE, "Temperature of tables that have none.";

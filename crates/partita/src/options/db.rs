@@ -123,6 +123,10 @@ options! {
         compaction_verify_record_count: bool = true, rocksdb "true", since "8.10", COMPACTION;
         /// Most bytes of write batches that share one log record.
         max_write_batch_group_size_bytes: u64 = 1 << 20, rocksdb "1048576", since "6.11", WRITE;
+        /// Whether all column families keep their last level free for files that are ingested behind all others
+        /// (`IngestOptions::behind`). Compactions do without it, and keep deletions and
+        /// sequence numbers: older entries may come. It needs three levels at least; FIFO compaction has none to keep free.
+        allow_ingest_behind: bool = false, rocksdb "false", since "6.2", Effect::Honoured("ingestion, compaction picker");
         /// Bytes of a manifest above which a new one is begun.
         max_manifest_file_size: u64 = 1 << 30, rocksdb "1073741824", since "6.2", MANIFEST;
     }
@@ -140,9 +144,6 @@ options! {
         allow_data_in_errors: Kind::Switch, "false", since "6.20", no("errors quote no more of a key than a person reads"),
             "Whether errors may quote keys.";
         allow_fallocate: Kind::Switch, "true", since "6.2", KERNEL, "Whether space is allocated ahead.";
-        allow_ingest_behind: Kind::Switch, "false", since "6.2",
-            Effect::Refused { harmless: "false", why: "the last level is not kept free for ingestion behind" },
-            "Keeps the last level free for files ingested behind all others.";
         allow_mmap_reads: Kind::Switch, "false", since "6.2", BUFFERED, "Maps tables into memory.";
         allow_mmap_writes: Kind::Switch, "false", since "6.2", BUFFERED, "Writes files through maps.";
         async_wal_precreate: Kind::Switch, "false", since "11.8", no("a log is made when it is needed"), "Makes the next log ahead.";

@@ -8,8 +8,9 @@ use super::{FileMeta, FileNumber, Level, TableFile, Version, VersionEdit};
 use crate::error::{Error, Result};
 use crate::key::{Excerpt, KeyOrder};
 
-/// Epoch 1 belongs to files that RocksDB ingests behind all others.
-pub(super) const FIRST_EPOCH: u64 = 2;
+/// The epoch of files that are ingested behind all others.
+pub(crate) const BEHIND_EPOCH: u64 = 1;
+pub(super) const FIRST_EPOCH: u64 = BEHIND_EPOCH + 1;
 
 /// Makes the next version of a column family out of one and the edits that follow it.
 ///

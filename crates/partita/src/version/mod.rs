@@ -53,6 +53,7 @@ pub mod unique_id;
 mod version;
 mod version_set;
 
+pub(crate) use builder::BEHIND_EPOCH;
 pub use builder::VersionBuilder;
 pub use current::{database_exists, read_current};
 pub use cut::Cut;

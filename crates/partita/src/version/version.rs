@@ -50,6 +50,16 @@ impl Version {
         &self.levels
     }
 
+    /// The same without the levels from `count` on.
+    pub(crate) fn upper_levels(&self, count: usize) -> Self {
+        Self {
+            order: self.order.clone(),
+            levels: self.levels.iter().take(count).cloned().collect(),
+            blob_files: Arc::clone(&self.blob_files),
+            compact_cursors: Arc::clone(&self.compact_cursors),
+        }
+    }
+
     /// All tables with their levels, level by level.
     pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<TableFile>)> {
         let of_level =

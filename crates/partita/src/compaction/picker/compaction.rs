@@ -62,6 +62,8 @@ pub(crate) struct Compaction {
     pub(crate) output_file_bytes: u64,
     /// Bytes that one compaction should have at most: also those of the level below the output that a file overlaps.
     pub(crate) compaction_bytes: u64,
+    /// Whether entries may come later that are older than all that is there.
+    pub(crate) older_may_come: bool,
     /// Whether files may be moved instead of merged, where nothing stands against it.
     pub(crate) movable: bool,
     pub(crate) reason: Reason,
@@ -133,8 +135,11 @@ impl Compaction {
         key_range(order, self.files().map(|(_, file)| file))
     }
 
-    /// Whether no table that is older than the input and not part of it overlaps the input.
+    /// Whether no table that is older than the input and not part of it overlaps the input, and none will come.
     pub(crate) fn nothing_older_outside(&self) -> bool {
+        if self.older_may_come {
+            return false;
+        }
         let order = self.version.key_order();
         let Some((from, to)) = self.user_key_range(order) else { return true };
         !self.version.overlaps_below(self.output_level, Some(from), Some(to))

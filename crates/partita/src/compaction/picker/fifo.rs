@@ -115,6 +115,7 @@ impl FifoPicker {
             output_level: level,
             output_file_bytes: u64::MAX,
             compaction_bytes: self.shape.compaction_bytes,
+            older_may_come: false,
             movable: false,
             reason,
         })

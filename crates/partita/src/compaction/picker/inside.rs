@@ -42,6 +42,7 @@ pub(crate) fn pick_files_inside(
         output_level,
         output_file_bytes: 0,
         compaction_bytes: 0,
+        older_may_come: false,
         movable: false,
         reason: Reason::InRange,
     })

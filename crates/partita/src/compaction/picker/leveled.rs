@@ -291,6 +291,7 @@ impl LeveledPicker {
             output_level,
             output_file_bytes: targets.file_bytes(&self.shape, output_level),
             compaction_bytes: self.shape.compaction_bytes,
+            older_may_come: false,
             movable: reason != Reason::Manual,
             reason,
         })

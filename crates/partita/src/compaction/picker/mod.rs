@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `compaction_style`, `disable_auto_compactions` | which picker; whether only compactions by hand are made |
 //! | `num_levels` | the last level |
+//! | `allow_ingest_behind`, `cf_allow_ingest_behind` | whether that one is left alone |
 //! | `level0_file_num_compaction_trigger` | levelled: files of level 0; universal: runs; FIFO: small tables to merge |
 //! | `max_bytes_for_level_base`, `…_multiplier`, `…_multiplier_additional`, `level_compaction_dynamic_level_bytes` | [targets of levels](super::targets), and what counts as too many bytes on level 0 |
 //! | `target_file_size_base`, `target_file_size_multiplier` | bytes of output files |
@@ -58,6 +59,16 @@ pub(crate) enum Picker {
     Fifo(FifoPicker),
     /// Compactions run by hand only, in the way of another picker.
     ByHand(Box<Picker>),
+    /// The last level is left to files that are ingested behind all others.
+    Above(Box<Above>),
+}
+
+/// A picker that sees all levels but the last.
+#[derive(Clone, Debug)]
+pub(crate) struct Above {
+    picker: Picker,
+    /// How many levels it sees.
+    levels: usize,
 }
 
 /// What a pick depends on beside the files.
@@ -83,6 +94,22 @@ impl Picker {
         if by_hand { Self::ByHand(Box::new(picker)) } else { picker }
     }
 
+    /// The same for a family that keeps its last level free.
+    pub(crate) fn without_last_level(options: &ColumnFamilyOptions) -> Self {
+        let levels = options.level_count() - 1;
+        let fewer = i32::try_from(levels).unwrap_or(i32::MAX);
+        let options = ColumnFamilyOptions { num_levels: fewer, ..options.clone() };
+        Self::Above(Box::new(Above { picker: Self::new(&options), levels }))
+    }
+
+    /// How many levels of a version it works on.
+    pub(crate) fn level_count(&self, version: &Version) -> usize {
+        match self {
+            Self::Above(above) => above.levels.min(version.levels().len()),
+            _ => version.levels().len(),
+        }
+    }
+
     /// The next compaction, if one is due and its files are free.
     pub(crate) fn pick(&self, version: &Arc<Version>, moment: &Moment) -> Option<Compaction> {
         match self {
@@ -90,6 +117,7 @@ impl Picker {
             Self::Universal(picker) => picker.pick(version, moment),
             Self::Fifo(picker) => picker.pick(version, moment),
             Self::ByHand(_) => None,
+            Self::Above(above) => above.pick(version, moment),
         }
     }
 
@@ -121,6 +149,9 @@ impl Picker {
             Self::Universal(picker) => picker.pick_runs_from(version, level),
             Self::Fifo(picker) => picker.pick(version, &Moment::default()),
             Self::ByHand(picker) => picker.pick_range(version, level, output_level, from, to),
+            Self::Above(above) => above.picked(version, |picker, upper| {
+                picker.pick_range(upper, level, output_level, from, to)
+            }),
         }
     }
 
@@ -143,6 +174,7 @@ impl Picker {
             Self::Universal(picker) => picker.scores(version),
             Self::Fifo(picker) => picker.scores(version),
             Self::ByHand(picker) => picker.scores(version),
+            Self::Above(above) => above.picker.scores(&above.upper(version)),
         }
     }
 
@@ -153,6 +185,7 @@ impl Picker {
             Self::Leveled(picker) => picker.pending_bytes(version),
             Self::Universal(_) | Self::Fifo(_) => 0,
             Self::ByHand(picker) => picker.pending_bytes(version),
+            Self::Above(above) => above.picker.pending_bytes(&above.upper(version)),
         }
     }
 
@@ -163,7 +196,30 @@ impl Picker {
             Self::Universal(picker) => picker.base_level(version),
             Self::Fifo(_) => 0,
             Self::ByHand(picker) => picker.base_level(version),
+            Self::Above(above) => above.picker.base_level(&above.upper(version)),
         }
+    }
+}
+
+impl Above {
+    fn upper(&self, version: &Version) -> Version {
+        version.upper_levels(self.levels)
+    }
+
+    /// What is due above the last level. Nothing is written again in its place for what it would lose at the bottom: there is no
+    /// bottom, as long as older entries may come.
+    fn pick(&self, version: &Arc<Version>, moment: &Moment) -> Option<Compaction> {
+        let moment = Moment { oldest_snapshot: Some(SeqNo::ZERO), ..*moment };
+        self.picked(version, |picker, upper| picker.pick(upper, &moment))
+    }
+
+    fn picked(
+        &self,
+        version: &Arc<Version>,
+        pick: impl FnOnce(&Picker, &Arc<Version>) -> Option<Compaction>,
+    ) -> Option<Compaction> {
+        let picked = pick(&self.picker, &Arc::new(self.upper(version)))?;
+        Some(Compaction { version: Arc::clone(version), older_may_come: true, ..picked })
     }
 }
 

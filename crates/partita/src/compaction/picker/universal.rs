@@ -240,6 +240,7 @@ impl UniversalPicker {
                 _ => targets.file_bytes(&self.shape, output_level),
             },
             compaction_bytes: self.shape.compaction_bytes,
+            older_may_come: false,
             movable: self.options.allow_trivial_move
                 && !matches!(reason, Reason::Manual | Reason::Periodic),
             reason,

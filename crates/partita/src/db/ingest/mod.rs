@@ -15,9 +15,13 @@
 //!    manifest holds for it: in the file they have 0. It stands above everything that has keys of its range: tables, memtables,
 //!    and what compactions under way will write.
 //! 2. **Of several files for one family the later is newer**, where they overlap: it has the greater number and stands above.
-//! 3. What fails before the edit leaves no trace. If the edit itself fails it may be on disk, so its numbers are not given again
+//! 3. **Files that are ingested behind stand on the last level**, with sequence number 0, where no compaction gets. What stands above
+//!    keeps its deletions and sequence numbers for their sake.
+//! 4. What fails before the edit leaves no trace. If the edit itself fails it may be on disk, so its numbers are not given again
 //!    and its files stay until that is known.
 
+#[cfg(test)]
+mod behind_tests;
 mod external;
 mod place;
 #[cfg(test)]
@@ -26,7 +30,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use external::External;
-use place::{Numbers, Tree, place_all};
+use place::{Numbers, Tree, place_all, place_behind, refuse_upper_levels};
 
 use super::incoming::FileTransfer;
 use super::stats::LevelCounters;
@@ -37,7 +41,7 @@ use crate::filter::FilterLevel;
 use crate::key::SeqNo;
 use crate::table::{SstFileWriter, TableContext};
 use crate::version::edit::NewFile;
-use crate::version::{FileNumber, VersionEdit};
+use crate::version::{BEHIND_EPOCH, FileNumber, VersionEdit};
 
 /// How files are ingested. The defaults are RocksDB's, but that files are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,16 @@ pub struct IngestOptions {
     /// Whether every block of each file is read and checked first: checksums, order, filters, counts. Default: yes. Without,
     /// damage shows when somebody reads it.
     pub verify: bool,
+    /// Whether files come behind all that is there instead of in front of it: a key of theirs counts only where there is nothing
+    /// newer of it, not even a deletion. Default: no.
+    ///
+    /// Only in a column family that keeps its last level free for that
+    /// ([`allow_ingest_behind`](crate::options::DbOptions::allow_ingest_behind)), and did so since it was made. Files must not
+    /// overlap each other or those that were ingested behind before.
+    #[doc(alias = "ingest_behind")]
+    pub behind: bool,
+    /// Whether it is an error of kind `Busy` if a file would not get to the last level. Default: no.
+    pub fail_if_not_bottommost_level: bool,
 }
 
 impl Default for IngestOptions {
@@ -65,6 +79,8 @@ impl Default for IngestOptions {
             allow_global_seqno: true,
             allow_blocking_flush: true,
             verify: true,
+            behind: false,
+            fail_if_not_bottommost_level: false,
         }
     }
 }
@@ -99,8 +115,6 @@ impl Db {
     ///   there when the database is opened again.
     /// * Cost: reads and writes each file once (see [`IngestOptions`]); writers wait for a sync of the log, a record in the
     ///   manifest, and a flush where a memtable has keys of a file's range.
-    /// * Files come in front of what is there. RocksDB's `ingest_behind` needs databases that keep their last level free
-    ///   (`allow_ingest_behind`), which [`DbBuilder::open`](super::DbBuilder::open) refuses.
     /// * Source: contract of RocksDB `IngestExternalFile`.
     ///
     /// ```
@@ -243,11 +257,21 @@ impl DbInner {
         let mut edits = Vec::new();
         for (FamilyFiles { family, files }, none_picked) in families.iter().zip(&none_picked) {
             let tree = Tree::new(&family.0, none_picked);
-            let places = place_all(&tree, files, &mut numbers)?;
+            let places = match options.behind {
+                true => place_behind(&tree, files)?,
+                false => place_all(&tree, files, &mut numbers)?,
+            };
+            if options.fail_if_not_bottommost_level {
+                refuse_upper_levels(&family.0, files, &places)?;
+            }
             let new_files = files.iter().zip(&places).map(|(file, place)| {
                 ingested.push(file.ingested(place.level, place.seqno));
                 let now = self.builder.clock.unix_seconds();
-                let file = file.meta(place.seqno, family.0.family.new_epoch(), now);
+                let epoch = match options.behind {
+                    true => BEHIND_EPOCH,
+                    false => family.0.family.new_epoch(),
+                };
+                let file = file.meta(place.seqno, epoch, now);
                 NewFile { level: place.level as u32, file }
             });
             edits.push(VersionEdit {
@@ -256,7 +280,9 @@ impl DbInner {
                 ..VersionEdit::default()
             });
         }
-        self.refuse_numbers(&numbers, options)?;
+        if !options.behind {
+            self.refuse_numbers(&numbers, options)?;
+        }
         // From here on the manifest may name them, whatever comes back.
         families
             .iter_mut()

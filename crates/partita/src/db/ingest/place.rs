@@ -161,3 +161,57 @@ pub(super) fn place_all(
     }
     Ok(places)
 }
+
+/// The last level, behind all that is there.
+///
+/// * Errors: `InvalidArgument` if the family has no level for that, or something in the way.
+pub(super) fn place_behind(tree: &Tree<'_>, files: &[External]) -> Result<Vec<Place>> {
+    let refused = |why: String| Err(Error::invalid_argument(why));
+    let last = tree.family.options.level_count() - 1;
+    if !tree.family.keeps_last_level_free {
+        let name = tree.family.family.name();
+        return refused(format!(
+            "column family {name:?} keeps no level free for files behind all others (allow_ingest_behind)"
+        ));
+    }
+    let upper = tree.version.files().filter(|(level, _)| *level < last);
+    if let Some((level, table)) = upper.into_iter().find(|(_, it)| it.smallest_seqno == SeqNo::ZERO)
+    {
+        return refused(format!(
+            "table {} on level {level} has entries with sequence number 0, behind which nothing can come",
+            table.number
+        ));
+    }
+    for (at, file) in files.iter().enumerate() {
+        if files[..at].iter().any(|earlier| earlier.overlaps(file)) {
+            return refused("files that are ingested behind overlap each other".to_owned());
+        }
+        let (from, to) = file.range();
+        if let Some(table) = tree.version.overlapping(last, Some(from), Some(to)).first() {
+            return refused(format!(
+                "table {} on the last level overlaps a file that is ingested behind",
+                table.number
+            ));
+        }
+    }
+    Ok(files.iter().map(|_| Place { level: last, seqno: SeqNo::ZERO }).collect())
+}
+
+/// Refuses files that do not get to the last level.
+pub(super) fn refuse_upper_levels(
+    family: &FamilyState,
+    files: &[External],
+    places: &[Place],
+) -> Result<()> {
+    let last = family.options.level_count() - 1;
+    match files.iter().zip(places).find(|(_, place)| place.level < last) {
+        None => Ok(()),
+        Some((file, place)) => {
+            let message = format!(
+                "the file would get to level {} of {last}, and not to the last (fail_if_not_bottommost_level)",
+                place.level
+            );
+            Err(Error::new(ErrorKind::Busy, message).in_file(file.incoming.source()))
+        }
+    }
+}

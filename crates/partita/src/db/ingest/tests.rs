@@ -88,6 +88,8 @@ const DEFAULT: IngestOptions = IngestOptions {
     allow_global_seqno: true,
     allow_blocking_flush: true,
     verify: true,
+    behind: false,
+    fail_if_not_bottommost_level: false,
 };
 
 #[test]
