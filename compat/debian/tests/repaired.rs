@@ -113,7 +113,7 @@ fn repaired_databases_have_the_same_rows_in_both_engines() {
     for (number, setup) in selected(Version::V7_8).iter().step_by(4).enumerate() {
         for theirs in [true, false] {
             let mut history = History::new(setup, 91 + number as u64);
-            let dir = holder.path().join(format!("{number}.{theirs}"));
+            let dir = holder.path().join(format!("{number}-{theirs}"));
             match theirs {
                 true => make_theirs(&dir, setup, &mut history),
                 false => make_ours(&dir, setup, &mut history),
@@ -123,7 +123,7 @@ fn repaired_databases_have_the_same_rows_in_both_engines() {
                 let broken = dir.with_extension(format!("{damage:?}"));
                 directories::copy(&dir, &broken);
                 damage.apply(&broken);
-                let to = broken.with_extension(format!("{damage:?}.repaired"));
+                let to = broken.with_extension(format!("{damage:?}-repaired"));
                 let report = repair(&broken, &to);
                 by_tables += u32::from(report.basis == RepairBasis::Tables);
                 assert!(!report.has_losses(), "{what}: {report:?}");
