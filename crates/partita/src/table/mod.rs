@@ -73,7 +73,7 @@ pub use reader::{FilterStatus, TableReader, Versions};
 pub use role::{BlockRole, PerRole};
 pub use salvage::LostKeys;
 pub(crate) use salvage::{Salvage, SalvageSink, salvage_table};
-pub use survey::{DataSample, SurveyedBlock, TableSurvey};
+pub use survey::{DataSample, IndexedBlock, SurveyedBlock, TableSurvey};
 pub use trailer::BlockChecksum;
 pub use verify::{VerifyReport, verify_table};
 pub use verify_entries::EntryCounts;

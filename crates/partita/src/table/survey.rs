@@ -10,6 +10,7 @@
 //!
 //! One damaged block does not hide the others: a visit reports it and goes on.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::block::{BlockCursor, DataBlock, IndexBlock, IndexFormat};
@@ -54,6 +55,18 @@ pub struct DataSample {
     pub has_hash_index: bool,
     /// Whether the first block holds keys and values apart.
     pub has_separated_values: bool,
+}
+
+/// A data block as the index names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexedBlock<'i> {
+    /// A user key that is not before any of the block's, and before all of the next one's; or the same as the next one's first,
+    /// if versions of a key stand in both.
+    pub separator: &'i [u8],
+    /// Where the block is.
+    pub handle: BlockHandle,
+    /// Where the block of the index is that names it: the whole index or a partition.
+    pub index: BlockHandle,
 }
 
 /// A table opened to be mapped.
@@ -107,6 +120,11 @@ impl TableSurvey {
     /// The layout of the index.
     pub fn index_type(&self) -> IndexType {
         self.index_type
+    }
+
+    /// Where the index is, or its top level.
+    pub fn index_handle(&self) -> BlockHandle {
+        self.index_handle
     }
 
     /// The file's length in bytes.
@@ -181,17 +199,11 @@ impl TableSurvey {
         handle: BlockHandle,
         each: &mut dyn FnMut(BlockHandle),
     ) -> Result<()> {
-        let block = self.index_block(role, handle)?;
-        let mut cursor = BlockCursor::new();
-        let mut walk = || {
-            cursor.seek_to_first(&block)?;
-            while cursor.is_valid() {
-                each(cursor.state().handle);
-                cursor.next(&block)?;
-            }
-            Ok(())
-        };
-        walk().map_err(|error| self.fetcher.place(error, handle, role))
+        let _ = self.walk_index(role, handle, &mut |_, handle| {
+            each(handle);
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
     }
 
     fn index_block(&self, role: BlockRole, handle: BlockHandle) -> Result<IndexBlock> {
@@ -203,6 +215,109 @@ impl TableSurvey {
         // The block is only walked from its start, so the order of its keys does not matter.
         IndexBlock::parse_index(contents, format, &KeyOrder::ReverseBytewise)
             .map_err(|error| self.fetcher.place(error, handle, role))
+    }
+
+    /// Walks the index from the first data block to the last, and calls `visit` with each; it may end the walk.
+    ///
+    /// * Errors: damage to the index, and failed reads of it; what stood before it was visited.
+    pub fn visit_index(
+        &self,
+        visit: &mut dyn FnMut(IndexedBlock<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if self.index_type != IndexType::TwoLevel {
+            let index = self.index_handle;
+            let walked = self.walk_index(BlockRole::Index, index, &mut |separator, handle| {
+                visit(IndexedBlock { separator, handle, index })
+            });
+            return walked.map(|_| ());
+        }
+        let mut partitions = Vec::new();
+        let _ =
+            self.walk_index(BlockRole::IndexTopLevel, self.index_handle, &mut |_, handle| {
+                partitions.push(handle);
+                ControlFlow::Continue(())
+            })?;
+        for index in partitions {
+            let walked =
+                self.walk_index(BlockRole::IndexPartition, index, &mut |separator, handle| {
+                    visit(IndexedBlock { separator, handle, index })
+                })?;
+            if walked.is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The partitions of the filter, each with the user key up to which it is asked; empty if the filter is not cut.
+    ///
+    /// * Errors: damage to their top level, and failed reads of it.
+    pub fn filter_partitions(&self) -> Result<Vec<(Vec<u8>, BlockHandle)>> {
+        let top = self.metaindex.with_prefix(metaindex::PARTITIONED_FILTER_PREFIX);
+        let Some((policy, top)) = top else { return Ok(Vec::new()) };
+        if policy != metaindex::BUILTIN_FILTER_POLICY {
+            return Ok(Vec::new());
+        }
+        let mut partitions = Vec::new();
+        let _ = self.walk_index(BlockRole::FilterTopLevel, top, &mut |separator, handle| {
+            partitions.push((separator.to_vec(), handle));
+            ControlFlow::Continue(())
+        })?;
+        Ok(partitions)
+    }
+
+    /// What a block's first and last bytes show.
+    ///
+    /// * `role`: what it is for, as who named it knows.
+    /// * Errors: a handle that points outside of the file, and failed reads.
+    pub fn block(&self, role: BlockRole, handle: BlockHandle) -> Result<SurveyedBlock> {
+        self.look_at(role, handle, true)
+    }
+
+    /// Reads a data block and calls `visit` with the internal key and the value of each entry; it may end the walk.
+    ///
+    /// * Errors: damage to the block, and failed reads.
+    pub fn visit_entries(
+        &self,
+        handle: BlockHandle,
+        visit: &mut dyn FnMut(InternalKey<'_>, &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let place = |error| self.fetcher.place(error, handle, BlockRole::Data);
+        let contents = self.fetcher.fetch(handle, BlockRole::Data, &mut ReadContext::default())?;
+        // No key is compared on a walk.
+        let block = DataBlock::parse_data(contents, &KeyOrder::ReverseBytewise).map_err(place)?;
+        let mut cursor = BlockCursor::new();
+        cursor.seek_to_first(&block).map_err(place)?;
+        while cursor.is_valid() {
+            let key = InternalKey::decode(cursor.key()).map_err(place)?;
+            if visit(key, cursor.value(&block)).is_break() {
+                break;
+            }
+            cursor.next(&block).map_err(place)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the user keys and handles of an index block, until it ends the walk.
+    fn walk_index(
+        &self,
+        role: BlockRole,
+        handle: BlockHandle,
+        each: &mut dyn FnMut(&[u8], BlockHandle) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let block = self.index_block(role, handle)?;
+        let mut cursor = BlockCursor::new();
+        let mut walk = || {
+            cursor.seek_to_first(&block)?;
+            while cursor.is_valid() {
+                if each(block.user_key_of(cursor.key()), cursor.state().handle).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                cursor.next(&block)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        walk().map_err(|error| self.fetcher.place(error, handle, role))
     }
 
     /// Reads a block's first and last bytes.

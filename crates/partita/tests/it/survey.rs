@@ -1,13 +1,14 @@
 //! A survey maps a table as the reader does, and goes on behind damage.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use partita::io::{MemoryFile, RandomAccessFile};
 use partita::table::{
-    BlockInfo, BlockRole, ReadContext, ReaderOptions, SurveyedBlock, TableReader, TableSurvey,
-    verify_table,
+    BlockHandle, BlockInfo, BlockRole, ReadContext, ReaderOptions, SurveyedBlock, TableReader,
+    TableSurvey, verify_table,
 };
 use partita::{Error, Result};
 use partita_testkit::golden;
@@ -66,6 +67,53 @@ fn a_survey_finds_the_blocks_that_the_reader_lists_and_their_lengths() {
             "{}",
             table.name()
         );
+    }
+}
+
+#[test]
+fn an_index_is_walked_with_its_separators_and_a_block_with_its_entries() {
+    for table in golden::tables() {
+        let (survey, blocks, _) = surveyed(&table.path(), fs::read(table.path()).unwrap());
+        let of = |role| blocks.iter().filter(move |block| block.role == role).map(|it| it.handle);
+        let (mut data, mut entries) = (Vec::new(), Vec::new());
+        survey
+            .visit_index(&mut |block| {
+                data.push((block.separator.to_vec(), block.handle, block.index));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        let handles: Vec<BlockHandle> = data.iter().map(|(_, handle, _)| *handle).collect();
+        assert_eq!(handles, of(BlockRole::Data).collect::<Vec<_>>(), "{}", table.name());
+        for (separator, handle, index) in &data {
+            survey
+                .visit_entries(*handle, &mut |key, value| {
+                    assert!(table.name().contains("reverse") || key.user_key <= &**separator);
+                    entries.push((key.user_key.to_vec(), value.to_vec()));
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            let mut roles = of(BlockRole::Index).chain(of(BlockRole::IndexPartition));
+            assert!(roles.any(|named| named == *index), "{}", table.name());
+        }
+        let rows = table.entries();
+        let user_key = |key: &[u8]| key[..key.len() - 8].to_vec();
+        let expected: Vec<_> =
+            rows.iter().map(|(key, value)| (user_key(key), value.clone())).collect();
+        assert_eq!(entries, expected, "{}", table.name());
+
+        let partitions = survey.filter_partitions().unwrap();
+        let handles: Vec<BlockHandle> = partitions.iter().map(|(_, handle)| *handle).collect();
+        assert_eq!(handles, of(BlockRole::FilterPartition).collect::<Vec<_>>(), "{}", table.name());
+
+        // A walk that is ended goes no further.
+        let mut seen = 0;
+        survey
+            .visit_index(&mut |_| {
+                seen += 1;
+                ControlFlow::Break(())
+            })
+            .unwrap();
+        assert_eq!(seen, data.len().min(1));
     }
 }
 
