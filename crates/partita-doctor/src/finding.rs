@@ -2,43 +2,20 @@
 
 use std::fmt;
 
-use serde::Serialize;
+pub use partita::options::file::Severity;
+use serde::{Serialize, Serializer};
 
 use crate::units;
 
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Good to know.
-    Note,
-    /// It costs something, or will.
-    Warning,
-    /// It hurts now, or data is in danger.
-    Error,
-}
-
-impl Severity {
-    /// One word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
+fn as_text<S: Serializer>(severity: &Severity, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(severity.as_str())
 }
 
 /// Something that was found, with the evidence, what it means and what to do.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// How much it matters.
+    #[serde(serialize_with = "as_text")]
     pub severity: Severity,
     /// What it is, in a word that does not change.
     pub code: &'static str,

@@ -7,9 +7,9 @@ use crate::error::{Error, ErrorKind, Result};
 pub enum Severity {
     /// Good to know.
     Note,
-    /// Something that was asked for does not come about.
+    /// Something that was asked for does not come about, or it costs something.
     Warning,
-    /// The file cannot be meant as it stands.
+    /// The file cannot be meant as it stands; or it hurts now.
     Error,
 }
 
@@ -21,6 +21,12 @@ impl Severity {
             Self::Warning => "warning",
             Self::Error => "error",
         }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
 
