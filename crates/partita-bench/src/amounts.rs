@@ -1,11 +1,12 @@
 //! Sizes and counts as people write them.
 
-/// A size: `64MiB`, `1 GiB`, `512k`, or a number of bytes. Units are powers of 1024, however they are written.
+/// A size: `64MiB`, `1.5 GB`, `512k`, or a number of bytes. Units are powers of 1024, however they are written.
 ///
 /// ```
 /// use partita_bench::amounts::parse_size;
 ///
 /// assert_eq!(parse_size("64MiB"), Ok(64 << 20));
+/// assert_eq!(parse_size("1.5g"), Ok(3 << 29));
 /// assert!(parse_size("much").is_err());
 /// ```
 pub fn parse_size(text: &str) -> Result<u64, String> {
@@ -13,13 +14,15 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text);
     let unit = unit.to_ascii_lowercase();
     let unit = unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).unwrap_or(&unit);
-    let shift = units.iter().find(|(name, _)| *name == unit).map(|(_, shift)| shift);
-    number
-        .parse::<u64>()
-        .ok()
-        .zip(shift)
-        .and_then(|(number, shift)| number.checked_mul(1 << shift))
-        .ok_or_else(|| format!("{text:?} is no size: 64MiB would be one"))
+    let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, shift)| 1_u64 << shift);
+    let bytes = factor.and_then(|factor| match number.parse::<u64>() {
+        Ok(whole) => whole.checked_mul(factor),
+        Err(_) => {
+            let bytes = number.parse::<f64>().ok()? * factor as f64;
+            (bytes < u64::MAX as f64).then_some(bytes as u64)
+        }
+    });
+    bytes.ok_or_else(|| format!("{text:?} is no size: 64MiB would be one"))
 }
 
 /// A count: `50M`, `10k`, or a number. Units are powers of 1000.
@@ -44,7 +47,7 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
 
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     (number, unit.trim())
 }

@@ -33,6 +33,10 @@ impl PageFile {
             Some(dir) if dir != Path::new("") => dir,
             _ => Path::new("."),
         };
+        if !dir.exists() {
+            let missing = format!("there is no directory {}; make it first", dir.display());
+            return Err(failed(&missing));
+        }
         let mut builder = tempfile::Builder::new();
         builder.prefix(".partita-report").permissions(Permissions::from_mode(MODE));
         let page = builder.tempfile_in(dir).map_err(|error| failed(&error.kind()))?;
@@ -57,7 +61,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let missing = home.path().join("missing/page.html");
         let error = PageFile::reserve(&missing).unwrap_err();
-        assert!(error.contains("missing/page.html: entity not found"), "{error}");
+        assert!(error.contains("missing/page.html: there is no directory "), "{error}");
+        assert!(error.ends_with("missing; make it first"), "{error}");
         let error = PageFile::reserve(home.path()).unwrap_err();
         assert!(error.contains("a file is wanted"), "{error}");
     }

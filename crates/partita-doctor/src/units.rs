@@ -32,28 +32,6 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// A size from what people write: `67108864`, `64m`, `64MiB`, `1.5 GB`; units are powers of 1,024.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let expected =
-        || format!("{text:?} is no size: expected a number of bytes, or one with k, m, g or t");
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
-        _ => return Err(expected()),
-    };
-    if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(1 << shift).ok_or_else(expected);
-    }
-    let bytes = number.parse::<f64>().map_err(|_| expected())? * (1_u64 << shift) as f64;
-    if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(expected()) }
-}
-
 /// A size for people and exact: `8.7 MiB (9,123,456 bytes)`.
 pub fn exact_size(bytes: u64) -> String {
     match bytes {
@@ -162,23 +140,6 @@ mod tests {
             [(2.0, "2.0 s"), (0.0023, "2.3 ms"), (1.5e-6, "1.5 us"), (3e-8, "30 ns")]
         {
             assert_eq!(seconds(value), text);
-        }
-    }
-
-    #[test]
-    fn sizes_are_read_as_people_write_them() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("67108864", 64 << 20),
-            ("64m", 64 << 20),
-            (" 64 MiB ", 64 << 20),
-            ("1.5g", 3 << 29),
-            ("2TB", 2 << 40),
-        ] {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "m", "-1", "64x", "1.2.3", "99999999999g"] {
-            assert!(parse_size(text).unwrap_err().contains("no size"), "{text}");
         }
     }
 
