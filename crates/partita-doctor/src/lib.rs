@@ -24,6 +24,8 @@
 //! | `asked` | what the user asked for, in files of settings |
 //! | `settings` | what a database is opened with, as far as files tell |
 //! | `exam` | the examinations, one a module |
+//! | [`fix`] | the remedy, carried out in a copy or in place |
+//! | [`mod@simulate`] | lookups, played through caches of several sizes |
 //! | [`finding`], [`report`] | what they tell |
 //! | `setting` | RocksDB's settings in every spelling |
 //! | [`units`] | figures as text |
@@ -35,13 +37,16 @@ pub mod cache;
 pub mod compatibility;
 mod exam;
 pub mod finding;
+pub mod fix;
 pub mod model;
+mod random;
 pub mod read;
 pub mod report;
 mod request;
 mod setting;
 mod settings;
 pub mod shape;
+pub mod simulate;
 pub mod units;
 
 use std::path::{Path, PathBuf};
@@ -118,11 +123,21 @@ pub fn examine_with_progress(
                 findings: exam::examine(&case),
                 dir: database.dir.clone(),
                 rocksdb_version: database.written_by().map(str::to_owned),
+                writer: database.writer(),
                 is_being_written: database.changes_seen > 0,
                 shape: shape::shape(&database),
                 caches: CacheOf::all(&settings),
                 largest_metadata: TableMetadata::largest(&database),
                 compatibility: compatibility::compatibility(&database),
+                simulation: request.simulate.as_ref().and_then(|asked| {
+                    match simulate::simulate(fs, &database, &settings, asked, on_work) {
+                        Ok(simulation) => Some(simulation),
+                        Err(error) => {
+                            report.problems.push(Problem::new(&error));
+                            None
+                        }
+                    }
+                }),
                 verified,
             });
         }

@@ -10,6 +10,7 @@ use crate::finding::{Finding, Severity};
 use crate::model::{Database, Problem, Verified};
 use crate::settings::{CacheSource, Settings, SharedCache};
 use crate::shape::Shape;
+use crate::simulate::Simulation;
 
 /// What a visit of directories came to.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -36,6 +37,8 @@ pub struct Examined {
     pub dir: PathBuf,
     /// The release of RocksDB that opened it last, if a file says so.
     pub rocksdb_version: Option<String>,
+    /// Who wrote it last, by name and version.
+    pub writer: Option<String>,
     /// Whether files changed while they were looked at.
     pub is_being_written: bool,
     /// Its shape.
@@ -49,6 +52,9 @@ pub struct Examined {
     /// What was verified, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
+    /// What lookups read under caches of several sizes, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<Simulation>,
     /// What there is to tell, the most serious first.
     pub findings: Vec<Finding>,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cache::CacheKind;
+use crate::simulate;
 
 /// What the caller knows that no file says.
 ///
@@ -23,4 +24,6 @@ pub struct Request {
     pub growth: Vec<f64>,
     /// Whether every block of every table is read and checked.
     pub verify: bool,
+    /// Lookups that are to be played through caches of several sizes.
+    pub simulate: Option<simulate::Asked>,
 }

@@ -88,6 +88,16 @@ impl Settings {
         self.options.get(family.unwrap_or_default())?.get(name).map(String::as_str)
     }
 
+    /// A setting of a family's tables, as OPTIONS or else LOG has it.
+    pub(crate) fn table_option<'s>(
+        &'s self,
+        database: &'s Database,
+        family: &str,
+        name: &str,
+    ) -> Option<&'s str> {
+        self.option(Some(family), name).or_else(|| database.info_log.family(family)?.get(name))
+    }
+
     /// The caches, each with the families that share it.
     pub(crate) fn caches(&self) -> Vec<SharedCache<'_>> {
         let mut caches = Vec::<SharedCache<'_>>::new();

@@ -4,7 +4,7 @@ use partita_charts::{Axis, BarChart, Cell, Column, LineChart, Notice, Page, Sect
 use partita_doctor::finding::{Evidence, Finding, Remedy, Value};
 use partita_doctor::{Examined, Report, Severity};
 
-use super::is_bookie;
+use super::{is_bookie, simulation};
 use crate::units::{count, counted, size};
 
 /// Tables in the map of files.
@@ -39,8 +39,7 @@ const SHARDS: &str = "A word on caches: RocksDB cuts its block cache into shards
 
 fn summary(database: &Examined) -> String {
     let total = &database.shape.total;
-    let by =
-        database.rocksdb_version.as_ref().map_or(String::new(), |by| format!("RocksDB {by}, "));
+    let by = database.writer.as_ref().map_or(String::new(), |writer| format!("{writer}, "));
     format!(
         "{by}{} in {}, {} entries",
         counted(total.files, "table"),
@@ -60,6 +59,9 @@ fn sections(database: &Examined, named: bool) -> Vec<Section> {
         sections.push(finding_section(finding, is_bookie(database), title(&finding.title)));
     }
     sections.push(files(database, title("where index and filters are")));
+    if let Some(simulation) = &database.simulation {
+        sections.push(simulation::section(simulation, title("what lookups would read")));
+    }
     sections.push(growth(database, title("memory as the data grows")));
     sections
 }

@@ -1,21 +1,25 @@
 //! `partita doctor`: what cache and filters do to whoever reads a database, and what to do about it.
 
+mod fix;
 mod html;
 mod shape;
+mod simulation;
 mod text;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use partita::io::DiskFileSystem;
+use partita_bench::PageFile;
+use partita_bench::amounts::parse_size;
 use partita_doctor::cache::{CacheKind, SHARD_BITS_MAX};
-use partita_doctor::units::parse_size;
 use partita_doctor::{Examined, Report, Request, Severity, examine_with_progress};
 
 use crate::outcome::Outcome;
 use crate::output;
 use crate::progress::Progress;
+use simulation::SimulateArgs;
 
 /// Look at RocksDB's directories and say what is wrong with their caches and filters.
 ///
@@ -23,16 +27,20 @@ use crate::progress::Progress;
 /// stores. Nothing is written, and its owner may be at work. Each finding comes with its evidence, with what it means, and
 /// with the exact setting that mends it.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
 Examples:
   partita doctor /var/lib/db
+  partita doctor fix /var/lib/db --to /var/lib/db-fixed
   partita doctor --cache 256m --cache-kind lru /bookie/current
   partita doctor --options conf/bk_server.conf --memory 4g --growth 4x /bookie/current
   partita doctor --html report.html /var/lib/db
+  partita doctor --simulate=zipf --budgets 64m,256m,1g --html report.html /var/lib/db
+  partita doctor --trace keys.txt /var/lib/db
   partita doctor --json /var/lib/db | jq '.databases[].findings[] | select(.severity == \"error\")'
 
 --json prints one object.
-  databases  [dir, rocksdb_version, is_being_written, shape, compatibility, verified, findings]
+  databases  [dir, rocksdb_version, writer, is_being_written, shape, compatibility, verified, simulation, findings]
   findings   [severity (note, warning, error), code, title, families, figures [name, label, value],
               evidence (noun, total, columns, rows), consequence, remedies [what, rocksdb, partita, then]]
   problems   [file, message, is_damage, is_unsupported]: what could not be looked at
@@ -40,6 +48,8 @@ Sizes are in bytes, shares from 0 to 1, times in seconds.
 
 Exit code: 0 nothing is wrong, 1 there are findings that --fail-on asks for, 2 something could not be looked at.")]
 pub(crate) struct Doctor {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Directories of databases, or above them.
     #[arg(value_name = "DIR", required = true)]
     dirs: Vec<PathBuf>,
@@ -73,6 +83,13 @@ pub(crate) struct Doctor {
     /// Write the report as a page for a browser, too; a file that exists is replaced.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    simulation: SimulateArgs,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Fix(fix::Fix),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -90,6 +107,17 @@ enum FailOn {
 impl Doctor {
     /// Looks and tells. The error is one of standard output.
     pub(crate) fn run(&self) -> io::Result<Outcome> {
+        if let Some(Command::Fix(fix)) = &self.command {
+            return fix.run();
+        }
+        // Sooner refused than after the work.
+        let page = match self.html.as_deref().map(PageFile::reserve).transpose() {
+            Ok(page) => page,
+            Err(error) => {
+                output::complain(error);
+                return Ok(Outcome::Unseen);
+            }
+        };
         let mut progress = Progress::new(0, self.json);
         let report = examine_with_progress(
             &DiskFileSystem,
@@ -113,10 +141,10 @@ impl Doctor {
         }
         out.flush()?;
         let mut outcome = self.outcome(&report);
-        if let Some(path) = &self.html
-            && let Err(error) = html::page(&report).write_to(path)
+        if let Some(page) = page
+            && let Err(error) = page.write(&html::page(&report))
         {
-            output::complain(format_args!("{}: {error}", path.display()));
+            output::complain(error);
             outcome.merge(Outcome::Unseen);
         }
         Ok(outcome)
@@ -134,6 +162,7 @@ impl Doctor {
             memory_bytes: self.memory,
             growth: self.growth.clone(),
             verify: self.verify,
+            simulate: self.simulation.asked(),
         }
     }
 

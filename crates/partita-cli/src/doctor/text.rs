@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use partita_doctor::finding::{Evidence, Finding, Remedy, Setting};
 use partita_doctor::{Examined, Report, Severity};
 
-use super::{is_bookie, shape};
+use super::{is_bookie, shape, simulation};
 use crate::columns::{self, Side};
 use crate::units::{count, counted, size};
 
@@ -53,16 +53,17 @@ fn database_text(out: &mut impl Write, database: &Examined, told: &mut Told) -> 
     if let Some(verified) = &database.verified {
         shape::write_verified(out, verified)?;
     }
+    if let Some(simulation) = &database.simulation {
+        writeln!(out)?;
+        simulation::write(out, simulation)?;
+    }
     writeln!(out)
 }
 
 fn headline(out: &mut impl Write, database: &Examined) -> io::Result<()> {
     writeln!(out, "{}", database.dir.display())?;
     let total = &database.shape.total;
-    let by = match &database.rocksdb_version {
-        Some(version) => format!("RocksDB {version}, "),
-        None => String::new(),
-    };
+    let by = database.writer.as_ref().map_or(String::new(), |writer| format!("{writer}, "));
     writeln!(
         out,
         "  {by}{} in {}, {}{}",

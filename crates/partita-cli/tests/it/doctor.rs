@@ -121,5 +121,88 @@ fn the_page_has_what_the_text_has_and_stands_alone() {
     let nowhere = ["--html", "/no/such/dir/report.html"];
     let run = doctor(&golden, &[&SMALL_CACHE[..4], &["--shard-bits", "0"], &nowhere].concat());
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("/no/such/dir/report.html"), "{}", run.stderr);
+    let told = "/no/such/dir/report.html: there is no directory /no/such/dir; make it first";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+}
+
+#[test]
+fn lookups_are_played_through_caches_and_told_as_text_numbers_and_charts() {
+    let golden = sick();
+    let before = fingerprint(&golden.path());
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("report.html");
+    let few = ["--lookups", "2000", "--budgets", "64k,4m", "--html", page.to_str().unwrap()];
+    let run = doctor(&golden, &[&["--simulate=zipf"], &few[..]].concat());
+    for text in [
+        "What lookups would read",
+        "some often (Zipf, 0.99)",
+        "LRU",
+        "HyperClock",
+        "Partita",
+        "64.0 KiB",
+    ] {
+        assert!(run.stdout.contains(text), "{text}: {}", run.stdout);
+    }
+    let page = fs::read_to_string(page).unwrap();
+    for text in ["What lookups would read", "Bytes read for a get", "Blocks read for a get"] {
+        assert!(page.contains(text), "{text}");
+    }
+    let run =
+        doctor(&golden, &["--simulate", "--lookups", "2000", "--budgets", "64k,4m", "--json"]);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let simulation = &report["databases"][0]["simulation"];
+    assert_eq!((&simulation["replayed"], &simulation["seed"]), (&2000.into(), &1.into()));
+    let caches = simulation["caches"].as_array().unwrap();
+    assert_eq!(caches.len(), 6, "three caches of two sizes");
+    assert!(caches.iter().all(|cache| cache["blocks"]["data"].is_number()));
+    assert_eq!(fingerprint(&golden.path()), before);
+}
+
+#[test]
+fn a_trace_is_a_list_of_keys() {
+    let golden = sick();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("keys");
+    fs::write(&trace, "00\nzz\n").unwrap();
+    let args = ["--trace", trace.to_str().unwrap(), "--trace-hex", "--lookups", "10"];
+    let run = doctor(&golden, &args);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("keys: line 2: expected hexadecimal digits"), "{}", run.stderr);
+    fs::write(&trace, "00\n01\n").unwrap();
+    let run = doctor(&golden, &args);
+    assert!(run.stdout.contains("the keys in "), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn the_remedy_is_carried_out_in_a_copy_and_then_there_is_nothing_to_complain_about() {
+    let golden = sick();
+    let before = fingerprint(&golden.path());
+    let home = tempfile::tempdir().unwrap();
+    let target = home.path().join("fixed");
+    let (from, to) = (golden.path(), target.to_str().unwrap());
+    let fix = ["doctor", "fix", from.to_str().unwrap(), "--to", to];
+    let run = partita(fix);
+    assert_eq!((run.code, &*run.stderr), (0, ""));
+    assert!(run.stdout.contains("rows, 1 column family"), "{}", run.stdout);
+    assert_eq!(fingerprint(&golden.path()), before);
+    let run = partita(["doctor", to].iter().chain(&SMALL_CACHE));
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert!(run.stdout.contains("Partita "), "who wrote it: {}", run.stdout);
+    let again = partita(fix);
+    assert_eq!(again.code, 2);
+    assert!(again.stderr.contains("fixed: this exists already"), "{}", again.stderr);
+}
+
+#[test]
+fn in_place_the_remedy_leaves_a_checkpoint_whose_place_is_told() {
+    let golden = sick();
+    let home = tempfile::tempdir().unwrap();
+    let checkpoint = home.path().join("before");
+    let (dir, checkpoint) = (golden.path(), checkpoint.to_str().unwrap());
+    let run =
+        partita(["doctor", "fix", dir.to_str().unwrap(), "--in-place", "--checkpoint", checkpoint]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains(checkpoint) && run.stdout.contains(checkpoint), "{}", run.stdout);
+    assert_eq!(doctor(&golden, &SMALL_CACHE).code, 0);
+    assert_eq!(partita(["doctor", checkpoint].iter().chain(&SMALL_CACHE)).code, 1);
 }

@@ -9,9 +9,10 @@ mod info_log;
 mod layouts;
 mod logs;
 mod memory;
+mod metadata_blocks;
 mod options_file;
+mod played;
 mod readers;
-mod reuse;
 mod tombstones;
 
 use crate::asked::AskedFile;

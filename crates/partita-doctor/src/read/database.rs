@@ -103,8 +103,17 @@ fn look_at_tables(
     vanished
 }
 
-/// Opens a table's file, also by the name that LevelDB gave it.
-pub(super) fn open_table(
+/// Opens a table's file.
+pub(crate) fn open_table(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    table: &Table,
+) -> partita::Result<Arc<dyn RandomAccessFile>> {
+    open_by_number(fs, dir, table.number)
+}
+
+/// The same, also by the name that LevelDB gave it.
+fn open_by_number(
     fs: &dyn FileSystem,
     dir: &Path,
     number: u64,
@@ -122,7 +131,7 @@ fn look_at_table(
     meta: &FileMeta,
     reader: &ReaderOptions,
 ) -> TableState {
-    let file = open_table(fs, dir, meta.number.get());
+    let file = open_by_number(fs, dir, meta.number.get());
     let reader = ReaderOptions { largest_seqno: Some(meta.largest_seqno), ..reader.clone() };
     match file.and_then(|file| table::look(&file, &reader)) {
         Ok(layout) => TableState::Seen(Box::new(layout)),
@@ -140,7 +149,9 @@ fn tables(state: &State, mut seen: BTreeMap<u64, TableState>) -> Vec<Table> {
                 family,
                 level,
                 number: meta.number.get(),
+                path_id: meta.path_id,
                 file_bytes: meta.file_bytes,
+                largest_seqno: meta.largest_seqno,
                 smallest: meta.smallest_user_key().into(),
                 largest: meta.largest_user_key().into(),
                 state: seen.remove(&meta.number.get())?,
@@ -183,7 +194,8 @@ fn newest_options(
     match fs.read(&path) {
         Ok(text) => {
             let rocksdb_version = version_line(&text);
-            Some(OptionsText { path, text, rocksdb_version })
+            let partita_version = partita_line(&text);
+            Some(OptionsText { path, text, rocksdb_version, partita_version })
         }
         Err(error) => {
             // The owner replaced it: it is one of several sources, and not the last.
@@ -199,4 +211,11 @@ fn version_line(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let line = text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version="))?;
     Some(line.trim().to_owned())
+}
+
+/// The version in the first line of a file that Partita wrote.
+fn partita_line(text: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(text.split(|&byte| byte == b'\n').next()?).into_owned();
+    let (_, version) = line.strip_prefix('#')?.split_once("written by Partita ")?;
+    Some(version.trim().trim_end_matches('.').to_owned())
 }

@@ -46,7 +46,7 @@ pub(super) fn measure(fs: &dyn FileSystem, dir: &Path, tables: &mut [Table]) {
 }
 
 fn rate(fs: &dyn FileSystem, dir: &Path, table: &Table) -> Result<f64> {
-    let file = open_table(fs, dir, table.number)?;
+    let file = open_table(fs, dir, table)?;
     let ctx = &mut ReadContext::default();
     let reader = TableReader::open(file, &ReaderOptions::default(), ctx)?;
     let mut keys = AbsentKeys::within(table);

@@ -20,6 +20,7 @@ mod manifest;
 mod table;
 mod verify;
 
+pub(crate) use database::open_table;
 pub use database::read_database;
 pub(crate) use logs::read_all as read_all_logs;
 pub(crate) use verify::verify;

@@ -15,6 +15,7 @@ use partita::table::{
     BlockHandle, BlockRole, ReadContext, ReaderOptions, SurveyedBlock, TableFeatures,
     TableProperties, TableReader, TableSurvey,
 };
+use partita::version::unique_id;
 
 use crate::model::{FilterLayout, FilterShape, IndexLayout, Pieces, Problem, TableLayout};
 
@@ -57,6 +58,7 @@ pub(super) fn look(
         readers: features(&survey, &blocks).readers(),
         refused: opened.err().map(|error| Problem::new(&error)),
         made_by: properties.db_id.clone(),
+        unique_id: unique_id::of_table(properties),
         damage: blocks.damage,
         filter,
     })
@@ -116,6 +118,7 @@ fn index(survey: &TableSurvey, blocks: &Blocks) -> IndexLayout {
         index_type: survey.index_type().as_str(),
         is_partitioned: survey.index_type() == IndexType::TwoLevel,
         pieces: blocks.index,
+        offset: survey.index_handle().offset,
         stored_bytes: blocks.index_stored,
         top_level_bytes: blocks.index_top_level,
     }
@@ -135,6 +138,7 @@ fn filter(survey: &TableSurvey, blocks: &Blocks, file: &dyn RandomAccessFile) ->
         policy: if shape == FilterShape::Foreign { named } else { recorded.or(named) },
         kinds: blocks.filter_kinds.iter().copied().collect(),
         pieces: blocks.filter,
+        offset: blocks.first_filter.map_or(0, |handle| handle.offset),
         top_level_bytes: blocks.filter_top_level,
         keys,
         whole_keys: properties.whole_key_filtering.unwrap_or(true),

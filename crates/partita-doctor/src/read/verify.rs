@@ -23,7 +23,7 @@ pub(crate) fn verify(
     let options = ReaderOptions::default();
     for table in &database.tables {
         on_table(&database.dir.join(table.name()), table.file_bytes);
-        let file = match open_table(fs, &database.dir, table.number) {
+        let file = match open_table(fs, &database.dir, table) {
             Ok(file) => file,
             // It is told of as missing, or went with its manifest.
             Err(error) if error.is_not_found() => continue,
