@@ -1,0 +1,211 @@
+//! What the doctor's models of caches predict, held against RocksDB 7.8.3 itself: `db_bench` reads keys at random from databases of
+//! several levels, and its counters of block-cache misses must be those of the model.
+//!
+//! The keys that it draws are not ours, but as likely; the blocks fall on the same shards. `cargo test … simulated -- --nocapture`
+//! prints the table.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+use partita::io::DiskFileSystem;
+use partita_doctor::cache::CacheKind;
+use partita_doctor::simulate::{Asked, PerGet, Shards, SimulatedCache};
+use partita_doctor::{Request, examine};
+
+const KEYS: u32 = 400_000;
+const LOOKUPS: u32 = 60_000;
+/// How far a prediction may be off, as a share of what happened.
+const TOLERANCE: f64 = 0.15;
+/// Blocks per get that are too few to count: a hundred of the lookups.
+const NEXT_TO_NOTHING: f64 = 0.002;
+
+/// A cache, over a layout of tables.
+#[derive(Clone, Copy)]
+struct Cell {
+    kind: CacheKind,
+    bytes: u64,
+    /// -1 for RocksDB's choice.
+    shard_bits: i32,
+    pool_ratio: f64,
+}
+
+const fn lru(bytes: u64, shard_bits: i32, pool_ratio: f64) -> Cell {
+    Cell { kind: CacheKind::Lru, bytes, shard_bits, pool_ratio }
+}
+
+const fn clock(bytes: u64, shard_bits: i32) -> Cell {
+    Cell { kind: CacheKind::HyperClock, bytes, shard_bits, pool_ratio: 0.5 }
+}
+
+const MIB: u64 = 1 << 20;
+const CELLS: [Cell; 11] = [
+    lru(MIB / 2, -1, 0.0),
+    lru(MIB / 2, -1, 0.5),
+    lru(MIB, -1, 0.0),
+    lru(MIB, -1, 0.5),
+    lru(2 * MIB, -1, 0.0),
+    lru(4 * MIB, -1, 0.5),
+    // Shards smaller than a filter, and such that hold one.
+    lru(MIB, 6, 0.0),
+    lru(2 * MIB, 5, 0.5),
+    clock(MIB, -1),
+    clock(4 * MIB, -1),
+    clock(4 * MIB, 2),
+];
+
+#[test]
+fn reads_of_whole_filters_are_those_of_rocksdb_in_every_cache() {
+    compare("full", &[]);
+}
+
+#[test]
+fn reads_of_partitions_are_those_of_rocksdb_in_every_cache() {
+    compare("partitioned", &["--partition_index_and_filters=1"]);
+}
+
+fn compare(layout: &str, args: &[&str]) {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join(layout);
+    make(&dir, args);
+    println!("{layout:<12} cache      size    shards  pool   data          index         filter");
+    for cell in CELLS {
+        let real = real(&dir, args, cell);
+        let predicted = predicted(&dir, cell);
+        println!(
+            "{layout:<12} {:<10} {:>4} KiB {:>4}  {:>4}   {:.4} {:.4} {:.4} {:.4} {:.4} {:.4}",
+            cell.kind.to_string(),
+            cell.bytes >> 10,
+            cell.shard_bits,
+            cell.pool_ratio,
+            real.data,
+            predicted.data,
+            real.index,
+            predicted.index,
+            real.filter,
+            predicted.filter
+        );
+        for (what, real, predicted) in [
+            ("filter", real.filter, predicted.filter),
+            ("index", real.index, predicted.index),
+            ("data", real.data, predicted.data),
+        ] {
+            let off = (predicted - real).abs();
+            assert!(
+                off <= NEXT_TO_NOTHING.max(real * TOLERANCE),
+                "{layout}, {} of {} bytes, {} bits, pool {}: {what} blocks per get {real}, predicted {predicted}",
+                cell.kind,
+                cell.bytes,
+                cell.shard_bits,
+                cell.pool_ratio
+            );
+        }
+    }
+}
+
+fn db_bench(dir: &Path, args: &[&str], more: &[String]) -> String {
+    let output = Command::new("db_bench")
+        .arg(format!("--db={}", dir.display()))
+        .args([
+            &*format!("--num={KEYS}"),
+            "--key_size=16",
+            "--value_size=24",
+            "--block_size=4096",
+            "--compression_type=none",
+            "--bloom_bits=10",
+            "--optimize_filters_for_memory=0",
+            "--threads=1",
+        ])
+        .args(args)
+        .args(more)
+        .output()
+        .expect("db_bench is installed: .ci/install-oracles");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A tree of two levels and more, with about a dozen tables.
+fn make(dir: &Path, args: &[&str]) {
+    let settings = [
+        "--benchmarks=filluniquerandom,flush,waitforcompaction",
+        "--write_buffer_size=1048576",
+        "--target_file_size_base=2097152",
+        "--max_bytes_for_level_base=6291456",
+        "--seed=7",
+    ];
+    db_bench(dir, args, &settings.map(str::to_owned));
+}
+
+/// Block-cache misses per get, of the second half of the lookups.
+fn real(dir: &Path, args: &[&str], cell: Cell) -> PerGet {
+    let misses = |lookups: u32| {
+        let kind = match cell.kind {
+            CacheKind::Lru => "lru_cache",
+            CacheKind::HyperClock => "hyper_clock_cache",
+        };
+        let settings = [
+            "--benchmarks=readrandom".to_owned(),
+            "--use_existing_db=1".to_owned(),
+            "--disable_auto_compactions=1".to_owned(),
+            "--statistics=1".to_owned(),
+            "--seed=11".to_owned(),
+            "--cache_index_and_filter_blocks=1".to_owned(),
+            format!("--reads={lookups}"),
+            format!("--cache_type={kind}"),
+            format!("--cache_size={}", cell.bytes),
+            format!("--cache_numshardbits={}", cell.shard_bits),
+            format!("--cache_high_pri_pool_ratio={}", cell.pool_ratio),
+        ];
+        tickers(&db_bench(dir, args, &settings))
+    };
+    let (half, whole) = (misses(LOOKUPS), misses(2 * LOOKUPS));
+    let per_get = |role: &str| {
+        let name = format!("rocksdb.block.cache.{role}.miss");
+        (whole[&name] - half[&name]) as f64 / f64::from(LOOKUPS)
+    };
+    // RocksDB counts top levels with what they lead to.
+    PerGet {
+        data: per_get("data"),
+        index: per_get("index"),
+        filter: per_get("filter"),
+        top_level: 0.0,
+    }
+}
+
+fn tickers(output: &str) -> HashMap<String, u64> {
+    let counted = output.lines().filter_map(|line| {
+        let (name, count) = line.split_once(" COUNT : ")?;
+        Some((name.trim().to_owned(), count.trim().parse().ok()?))
+    });
+    counted.collect()
+}
+
+fn predicted(dir: &Path, cell: Cell) -> PerGet {
+    let request = Request {
+        cache_bytes: Some(cell.bytes),
+        cache_kind: Some(cell.kind),
+        shard_bits: u32::try_from(cell.shard_bits).ok(),
+        simulate: Some(Asked {
+            count: 2 * LOOKUPS as usize,
+            budgets: vec![cell.bytes],
+            pool_ratio: Some(cell.pool_ratio),
+            // What db_bench says that an entry takes.
+            entry_bytes: Some(4096),
+            ..Asked::default()
+        }),
+        ..Request::default()
+    };
+    let report = examine(&DiskFileSystem, &[dir.to_owned()], &request);
+    let simulation = report.databases[0].simulation.as_ref();
+    let simulation = simulation.unwrap_or_else(|| panic!("{:?}", report.problems));
+    assert_eq!(simulation.shards, Shards::Exact, "7.8.3 wrote it");
+    let wanted = SimulatedCache::from(cell.kind);
+    let replayed = simulation.caches.iter().find(|one| one.cache == wanted).expect("it was tried");
+    let blocks = replayed.blocks;
+    // Half of the top levels, which db_bench does not pin, are of filters.
+    PerGet {
+        index: blocks.index + blocks.top_level / 2.0,
+        filter: blocks.filter + blocks.top_level / 2.0,
+        ..blocks
+    }
+}
