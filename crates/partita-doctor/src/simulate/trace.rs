@@ -98,7 +98,7 @@ pub(crate) struct Counts {
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         let add = |to: &mut [u64], from: &[u64]| {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to += from)
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
         };
         add(&mut self.asked, &other.asked);
         add(&mut self.read, &other.read);
