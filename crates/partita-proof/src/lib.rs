@@ -12,6 +12,7 @@
 //! driven        Partita with background jobs in the order of a seed
 //! metamorphic   one history under many option sets
 //! crash         one history, cut at every call of the file system
+//! faults        one history in which a call of the file system goes wrong
 //! ```
 //!
 //! A history is data: it knows nothing of who does it, so the same one can be done under other options, on a file system
@@ -20,6 +21,7 @@
 pub mod campaign;
 pub mod crash;
 pub mod driven;
+pub mod faults;
 pub mod history;
 pub mod metamorphic;
 pub mod options;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Arg, Command, value_parser};
 use partita_proof::campaign::Campaign;
 use partita_proof::crash::{self, Cuts};
+use partita_proof::faults::{self, Faults};
 use partita_proof::metamorphic;
 use partita_proof::subject::Compared;
 
@@ -33,6 +34,13 @@ fn main() -> ExitCode {
         "crash" => {
             let every = arguments.get_one::<u64>("every").copied().unwrap_or(1);
             let outcome = campaign("crash").run(|seed| crash::prove(seed, steps, every), Cuts::add);
+            println!("{:?}", outcome.sum);
+            ended(outcome.failures.is_empty(), &outcome.failed_seeds().to_string())
+        }
+        "faults" => {
+            let every = arguments.get_one::<u64>("every").copied().unwrap_or(1);
+            let prove = |seed| faults::prove(seed, steps, every);
+            let outcome = campaign("faults").run(prove, Faults::add);
             println!("{:?}", outcome.sum);
             ended(outcome.failures.is_empty(), &outcome.failed_seeds().to_string())
         }
@@ -77,12 +85,16 @@ fn command() -> Command {
     let crash = Command::new("crash")
         .about("A history is cut at every call of the file system; what is left is opened")
         .arg(numbers("every", "Of the calls, one in so many").default_value("1"));
+    let faults = Command::new("faults")
+        .about("A history in which one call of the file system goes wrong")
+        .arg(numbers("every", "Of the calls, one in so many").default_value("1"));
     Command::new("partita-proof")
         .about("Random histories of whole databases, and what is proven with them")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(over_seeds(metamorphic, "400"))
         .subcommand(over_seeds(crash, "60"))
+        .subcommand(over_seeds(faults, "60"))
 }
 
 #[cfg(test)]

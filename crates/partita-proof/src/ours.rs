@@ -127,12 +127,17 @@ impl Ours {
         self.db().close()
     }
 
+    /// Opens it again, with the options that it has.
+    pub fn open_again(&mut self) -> Result<()> {
+        self.reopen(self.options)
+    }
+
     fn reopen(&mut self, options: usize) -> Result<()> {
         self.snapshots.clear();
+        self.options = options;
         // Nobody else holds it, so the lock goes with it.
         self.db = None;
         self.db = Some(self.place.builder(options).open()?);
-        self.options = options;
         Ok(())
     }
 

@@ -250,6 +250,11 @@ impl Model {
         self.state.apply(step);
     }
 
+    /// They went with the database that was opened.
+    pub fn forget_snapshots(&mut self) {
+        self.snapshots.clear();
+    }
+
     /// The numbers of the snapshots that are held.
     pub fn snapshots(&self) -> impl Iterator<Item = u32> {
         self.snapshots.keys().copied()

@@ -98,7 +98,9 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     };
     versions.raise_last_sequence(recovered.last_sequence);
 
-    create_durable_dir(&*builder.fs, &wal_dir)?;
+    if wal_dir != builder.dir {
+        create_durable_dir(&*builder.fs, &wal_dir)?;
+    }
     versions.ensure_identity(new_db_id)?;
     let writer = writer(builder, &options, wal_dir, &logs, &versions, session, file_lock)?;
     let sharers = opening.cache.companion::<Sharers>().unwrap_or_default();
@@ -168,17 +170,24 @@ fn refuse_leftovers(builder: &DbBuilder) -> Result<()> {
 }
 
 /// Makes a directory, and those above it, that survive a power cut.
+///
+/// Those that are there already may have been made a moment ago, by an attempt that failed before it could sync them. Not all
+/// of them are ours to sync: where that is refused, they are taken to be old.
 pub(super) fn create_durable_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
-    let mut holders = Vec::new();
-    for dir in dir.ancestors() {
-        if dir.as_os_str().is_empty() || fs.exists(dir)? {
-            break;
-        }
-        let holder = dir.parent().filter(|holder| !holder.as_os_str().is_empty());
-        holders.push(holder.unwrap_or(Path::new(".")));
+    let above = |dir: &Path| match dir.parent() {
+        Some(holder) if holder.as_os_str().is_empty() => Some(PathBuf::from(".")),
+        holder => holder.map(Path::to_owned),
+    };
+    let (mut new, mut old) = (Vec::new(), Vec::new());
+    for dir in dir.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+        let holders = if fs.exists(dir)? { &mut old } else { &mut new };
+        holders.extend(above(dir));
     }
     fs.create_dir_all(dir)?;
-    holders.iter().rev().try_for_each(|holder| fs.sync_dir(holder))
+    for holder in old {
+        let _ = fs.sync_dir(&holder);
+    }
+    new.iter().rev().try_for_each(|holder| fs.sync_dir(holder))
 }
 
 fn versions(
