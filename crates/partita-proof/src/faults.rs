@@ -372,8 +372,11 @@ impl Run {
         }
         let names_it = match kind {
             Kind::Short => false,
+            // A version of footers without a sum may be one that there is not.
             Kind::FlippedRead | Kind::FlippedWrite => {
-                error.kind() == ErrorKind::Corruption || said.contains("corruption")
+                error.kind() == ErrorKind::Corruption
+                    || said.contains("corruption")
+                    || said.contains("footer")
             }
             _ => said.contains("injected"),
         };
