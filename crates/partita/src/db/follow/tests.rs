@@ -382,7 +382,9 @@ fn readers_and_a_secondary_go_on_while_the_primary_writes_flushes_and_compacts()
                 match secondary.try_catch_up_with_primary() {
                     Ok(()) => {}
                     // It may be too fast for us.
-                    Err(error) => assert_eq!(error.kind(), crate::ErrorKind::Busy, "{error}"),
+                    Err(error) => {
+                        assert_eq!(error.kind(), crate::error::ErrorKind::Busy, "{error}");
+                    }
                 }
             }
         });
