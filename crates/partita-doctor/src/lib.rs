@@ -100,7 +100,7 @@ pub fn examine_with_progress(
         report.problems.extend(problems);
         for dir in found {
             on_work(&dir, 0);
-            let mut database = match read::read_database(fs, &dir) {
+            let mut database = match read::read_database_in(fs, &dir, &request.table_dirs) {
                 Ok(database) => database,
                 Err(error) => {
                     report.problems.push(Problem::new(&error));
@@ -126,6 +126,8 @@ pub fn examine_with_progress(
                 writer: database.writer(),
                 is_being_written: database.changes_seen > 0,
                 shape: shape::shape(&database),
+                logged_entries: database.needed_logs().map(|log| log.entries).sum(),
+                logged_bytes: database.needed_logs().map(|log| log.bytes).sum(),
                 caches: CacheOf::all(&settings),
                 largest_metadata: TableMetadata::largest(&database),
                 compatibility: compatibility::compatibility(&database),
@@ -142,5 +144,6 @@ pub fn examine_with_progress(
             });
         }
     }
+    report.findings = exam::together::examine(&report.databases, request);
     report
 }

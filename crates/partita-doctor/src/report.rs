@@ -17,6 +17,8 @@ use crate::simulate::Simulation;
 pub struct Report {
     /// The databases, in the order of their directories.
     pub databases: Vec<Examined>,
+    /// What only all of them together show.
+    pub findings: Vec<Finding>,
     /// What could not be looked at.
     pub problems: Vec<Problem>,
 }
@@ -25,7 +27,7 @@ impl Report {
     /// The most serious severity of all findings.
     pub fn worst(&self) -> Option<Severity> {
         let findings = self.databases.iter().flat_map(|database| &database.findings);
-        findings.map(|finding| finding.severity).max()
+        findings.chain(&self.findings).map(|finding| finding.severity).max()
     }
 }
 
@@ -52,6 +54,10 @@ pub struct Examined {
     /// What was verified, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
+    /// Entries in logs that no table may have yet; an opening replays them.
+    pub logged_entries: u64,
+    /// The bytes of these logs.
+    pub logged_bytes: u64,
     /// What lookups read under caches of several sizes, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,

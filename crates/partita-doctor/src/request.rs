@@ -24,6 +24,8 @@ pub struct Request {
     pub growth: Vec<f64>,
     /// Whether every block of every table is read and checked.
     pub verify: bool,
+    /// The directories of tables, as `db_paths` has them; empty if they all stand in the database's.
+    pub table_dirs: Vec<PathBuf>,
     /// Lookups that are to be played through caches of several sizes.
     pub simulate: Option<simulate::Asked>,
 }

@@ -21,6 +21,9 @@ pub(super) fn page(report: &Report) -> Page {
     for database in &report.databases {
         page = page.fact(database.dir.display().to_string(), summary(database));
     }
+    for finding in &report.findings {
+        page = page.section(finding_section(finding, false, sentence(&finding.title)));
+    }
     for database in &report.databases {
         for section in sections(database, report.databases.len() > 1) {
             page = page.section(section);

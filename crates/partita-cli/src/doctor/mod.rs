@@ -43,6 +43,7 @@ Examples:
   databases  [dir, rocksdb_version, writer, is_being_written, shape, compatibility, verified, simulation, findings]
   findings   [severity (note, warning, error), code, title, families, figures [name, label, value],
               evidence (noun, total, columns, rows), consequence, remedies [what, rocksdb, partita, then]]
+             at the top: what only all databases together show
   problems   [file, message, is_damage, is_unsupported]: what could not be looked at
 Sizes are in bytes, shares from 0 to 1, times in seconds.
 
@@ -65,6 +66,9 @@ pub(crate) struct Doctor {
     /// What you asked for: an options file or ini, or a bookie's bk_server.conf. It is judged, and held against what holds.
     #[arg(long, value_name = "FILE")]
     options: Option<PathBuf>,
+    /// The directories of tables, as db_paths has them, in its order. By default all tables stand in DIR.
+    #[arg(long, value_name = "DIR")]
+    db_path: Vec<PathBuf>,
     /// The memory that index and filters outside of the cache may have.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
@@ -162,6 +166,7 @@ impl Doctor {
             memory_bytes: self.memory,
             growth: self.growth.clone(),
             verify: self.verify,
+            table_dirs: self.db_path.clone(),
             simulate: self.simulation.asked(),
         }
     }

@@ -26,6 +26,12 @@ pub(super) fn write(out: &mut impl Write, report: &Report) -> io::Result<()> {
             database_text(out, database, &mut told)?;
         }
     }
+    if let Some(first) = report.databases.first() {
+        for finding in &report.findings {
+            write_finding(out, first, finding, &mut told)?;
+            writeln!(out)?;
+        }
+    }
     if many {
         overview(out, report)?;
     }
@@ -66,10 +72,14 @@ fn headline(out: &mut impl Write, database: &Examined) -> io::Result<()> {
     let by = database.writer.as_ref().map_or(String::new(), |writer| format!("{writer}, "));
     writeln!(
         out,
-        "  {by}{} in {}, {}{}",
+        "  {by}{} in {}, {}{}{}",
         counted(total.files, "table"),
         size(total.bytes),
         entries(total.entries),
+        match database.logged_entries {
+            0 => String::new(),
+            logged => format!("; {} in logs", entries(logged)),
+        },
         if database.is_being_written { ", being written while we looked" } else { "" }
     )?;
     let severities = [Severity::Error, Severity::Warning, Severity::Note];
@@ -226,7 +236,8 @@ fn same_lines_in<'t>(options: &[&str], of_bookie: &[&'t str]) -> Option<&'t str>
 /// All databases in a table, and how many have which findings.
 fn overview(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let mut found = BTreeMap::<(std::cmp::Reverse<Severity>, &str), u64>::new();
-    for finding in report.databases.iter().flat_map(|database| &database.findings) {
+    let of_databases = report.databases.iter().flat_map(|database| &database.findings);
+    for finding in of_databases.chain(&report.findings) {
         *found.entry((std::cmp::Reverse(finding.severity), finding.code)).or_default() += 1;
     }
     writeln!(out, "{} together", counted(report.databases.len() as u64, "database"))?;

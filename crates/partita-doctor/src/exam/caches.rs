@@ -118,3 +118,64 @@ fn lost_on_load(case: &Case<'_>, asked: &AskedOptions) -> Option<Finding> {
         );
     Some(finding)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Request;
+    use crate::model::{Database, Family, InfoLog, LoggedFamily, Table, TableState};
+    use crate::settings::Settings;
+    use partita::key::SeqNo;
+
+    /// A database of 7.8.3 with one table, whose cache LOG tells.
+    fn findings(table_bytes: u64, cache_bytes: u64) -> Vec<Finding> {
+        let family = Family { name: "default".to_owned(), ..Family::default() };
+        let table = Table {
+            family: family.id,
+            level: 6,
+            number: 9,
+            path_id: 0,
+            file_bytes: table_bytes,
+            largest_seqno: SeqNo::MAX,
+            smallest: Box::default(),
+            largest: Box::default(),
+            state: TableState::Missing,
+        };
+        let logged = LoggedFamily {
+            name: "default".to_owned(),
+            cache_name: Some("LRUCache".to_owned()),
+            cache_address: Some("0x1".to_owned()),
+            cache_bytes: Some(cache_bytes),
+            ..LoggedFamily::default()
+        };
+        let info_log = InfoLog {
+            rocksdb_version: Some("7.8.3".to_owned()),
+            families: vec![logged],
+            ..InfoLog::default()
+        };
+        let database = Database {
+            families: vec![family],
+            tables: vec![table],
+            info_log,
+            ..Database::default()
+        };
+        let request = Request::default();
+        let settings = Settings::of(&database, &request, None);
+        let (database, settings, request) = (&database, &settings, &request);
+        examine(&Case { database, settings, request, asked: None, verified: None })
+    }
+
+    #[test]
+    fn a_cache_of_the_size_that_nobody_chose_is_told_where_there_is_much_data() {
+        let found = findings(1 << 30, 8 << 20);
+        assert_eq!((found.len(), found[0].code), (1, "default-cache"));
+        assert_eq!(found[0].value("cache_bytes"), Some(&Value::Bytes(8 << 20)));
+        assert!(found[0].remedies[0].rocksdb[0].cpp.contains("268435456"), "{found:?}");
+    }
+
+    #[test]
+    fn a_cache_that_was_chosen_or_little_data_is_no_matter() {
+        assert!(findings(1 << 30, 9 << 20).is_empty());
+        assert!(findings(159 << 20, 8 << 20).is_empty());
+    }
+}

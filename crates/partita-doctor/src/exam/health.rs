@@ -13,6 +13,7 @@ pub(super) fn examine(case: &Case<'_>) -> Vec<Finding> {
         damaged(case),
         missing_blobs(case),
         leftover(case),
+        elsewhere(case),
     ];
     findings.into_iter().flatten().collect()
 }
@@ -228,4 +229,36 @@ fn leftover(case: &Case<'_>) -> Option<Finding> {
         .evidence(Evidence::new("file", &["file", "bytes"], rows))
         .remedy(Remedy::new("nothing, unless they are still there after the next open"));
     Some(finding)
+}
+
+/// Tables in directories that nobody named.
+fn elsewhere(case: &Case<'_>) -> Option<Finding> {
+    let unseen = || {
+        let tables = case.database.tables.iter();
+        tables.filter(|table| matches!(table.state, TableState::Elsewhere))
+    };
+    let count = unseen().count() as u64;
+    if count == 0 {
+        return None;
+    }
+    let bytes: u64 = unseen().map(|table| table.file_bytes).sum();
+    let rows = unseen().map(|table| {
+        vec![
+            Value::text(table.name()),
+            Value::Count(u64::from(table.path_id)),
+            Value::Bytes(table.file_bytes),
+        ]
+    });
+    let title = format!("{} in other directories were not looked at", counted(count, "table"));
+    let consequence = "The database spreads its tables over several directories (db_paths, cf_paths), and no file says which these \
+        are. All that is said here is about the others.";
+    Some(
+        Finding::new(Severity::Note, "tables-elsewhere", title, consequence)
+            .figure("tables", "tables", Value::Count(count))
+            .figure("bytes", "their bytes", Value::Bytes(bytes))
+            .evidence(Evidence::new("table", &["file", "directory number", "size"], rows))
+            .remedy(Remedy::new(
+                "name all of them, in the order of db_paths: --db-path DIR --db-path DIR",
+            )),
+    )
 }

@@ -9,7 +9,8 @@ use crate::units::{counted, size};
 const HELD_BYTES_MIN: u64 = 64 << 20;
 
 pub(super) fn examine(case: &Case<'_>) -> Vec<Finding> {
-    [missing(case), damaged(case), torn(case), held(case)].into_iter().flatten().collect()
+    let findings = [missing(case), damaged(case), torn(case), held(case), unflushed(case)];
+    findings.into_iter().flatten().collect()
 }
 
 /// Logs that the manifest lists, and that are not there or not as long as was synced.
@@ -99,6 +100,28 @@ fn torn(case: &Case<'_>) -> Option<Finding> {
             consequence,
         )
         .evidence(rows(&found)),
+    )
+}
+
+/// Most of the data stands in logs: what is said of tables is about the rest.
+fn unflushed(case: &Case<'_>) -> Option<Finding> {
+    let entries: u64 = case.database.needed_logs().map(|log| log.entries).sum();
+    let bytes: u64 = case.database.needed_logs().map(|log| log.bytes).sum();
+    let in_tables: u64 = case.database.layouts().map(|(_, layout)| layout.entries).sum();
+    if entries == 0 || entries < in_tables {
+        return None;
+    }
+    let title = match in_tables {
+        0 => "all data is in logs, and none in tables".to_owned(),
+        _ => "most data is in logs, and not in tables".to_owned(),
+    };
+    let consequence = "Memtables have no index, no filter and no blocks for the cache: what is said here of caches and filters is about \
+        tables. Each opening reads the logs again, until there was a flush.";
+    Some(
+        Finding::new(Severity::Note, "data-in-logs", title, consequence)
+            .figure("entries", "entries in logs", Value::Count(entries))
+            .figure("bytes", "bytes of these logs", Value::Bytes(bytes))
+            .figure("table_entries", "entries in tables", Value::Count(in_tables)),
     )
 }
 

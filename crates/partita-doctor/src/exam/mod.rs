@@ -10,9 +10,12 @@ mod layouts;
 mod logs;
 mod memory;
 mod metadata_blocks;
+mod opening;
 mod options_file;
+mod page_cache;
 mod played;
 mod readers;
+pub(crate) mod together;
 mod tombstones;
 
 use crate::asked::AskedFile;
@@ -79,6 +82,8 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
         readers::examine,
         logs::examine,
         info_log::examine,
+        opening::examine,
+        page_cache::examine,
     ];
     let mut findings: Vec<Finding> = examinations.iter().flat_map(|exam| exam(case)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

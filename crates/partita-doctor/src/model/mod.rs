@@ -4,7 +4,7 @@ mod info_log;
 mod layout;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use partita::key::SeqNo;
 use partita::table::Release;
@@ -54,6 +54,8 @@ impl fmt::Display for Problem {
 pub struct Database {
     /// Where it is.
     pub dir: PathBuf,
+    /// The directories of tables by their numbers (`db_paths`); empty if they all stand in `dir`.
+    pub table_dirs: Vec<PathBuf>,
     /// What the manifest says of the database as a whole; `None` if there is none to be read.
     pub manifest: Option<ManifestState>,
     /// The column families, by their numbers.
@@ -80,6 +82,16 @@ impl Database {
         self.tables.iter().filter_map(|table| Some((table, table.layout()?)))
     }
 
+    /// The directory that a table stands in.
+    pub fn dir_of(&self, table: &Table) -> &Path {
+        dir_of(&self.dir, &self.table_dirs, table.path_id)
+    }
+
+    /// The logs that an opening replays.
+    pub fn needed_logs(&self) -> impl Iterator<Item = &LogFile> {
+        self.logs.iter().filter(|log| log.is_needed)
+    }
+
     /// The family with that number.
     pub fn family(&self, id: u32) -> Option<&Family> {
         self.families.iter().find(|family| family.id == id)
@@ -104,6 +116,11 @@ impl Database {
     pub fn release(&self) -> Option<Release> {
         parse_release(self.written_by()?)
     }
+}
+
+/// The directory with that number, or else the database's.
+pub(crate) fn dir_of<'d>(dir: &'d Path, table_dirs: &'d [PathBuf], path_id: u8) -> &'d Path {
+    table_dirs.get(usize::from(path_id)).map_or(dir, PathBuf::as_path)
 }
 
 /// `7.8.3` as a release.
@@ -234,6 +251,8 @@ pub struct LogFile {
     pub was_read: bool,
     /// Records that are whole.
     pub records: u64,
+    /// The entries that they say they have.
+    pub entries: u64,
     /// What is not.
     pub damages: Vec<LogDamage>,
     /// What ended the reading before the end.

@@ -5,7 +5,7 @@
 //! although the manifest still names it and nothing has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use partita::io::{FileSystem, RandomAccessFile};
@@ -16,7 +16,7 @@ use partita::version::{FileMeta, FileName, FileNumber};
 use super::manifest::State;
 use super::table;
 use super::{filter_rate, info_log, logs};
-use crate::model::{Database, OptionsText, Problem, Table, TableState};
+use crate::model::{Database, OptionsText, Problem, Table, TableState, dir_of};
 
 /// How often a directory that changes is looked at again. Then what vanished is left out.
 const TRIES: u32 = 10;
@@ -27,13 +27,24 @@ const TRIES: u32 = 10;
 ///
 /// * Errors: if the directory cannot be listed.
 pub fn read_database(fs: &dyn FileSystem, dir: &Path) -> partita::Result<Database> {
+    read_database_in(fs, dir, &[])
+}
+
+/// The same for a database whose tables stand in several directories.
+///
+/// * `table_dirs`: these directories, as `db_paths` has them; empty for that of the database.
+pub fn read_database_in(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    table_dirs: &[PathBuf],
+) -> partita::Result<Database> {
     let mut seen = BTreeMap::new();
     let mut changes_seen = 0;
     let reader = ReaderOptions::default();
     let (names, state) = loop {
         let names = names(fs, dir)?;
         let state = State::read(fs, dir, newest_manifest(&names));
-        let vanished = look_at_tables(fs, dir, &state, &reader, &mut seen);
+        let vanished = look_at_tables(fs, (dir, table_dirs), &state, &reader, &mut seen);
         if vanished == 0 || changes_seen == TRIES {
             break (names, state);
         }
@@ -45,13 +56,14 @@ pub fn read_database(fs: &dyn FileSystem, dir: &Path) -> partita::Result<Databas
     };
     let mut database = Database {
         dir: dir.to_owned(),
+        table_dirs: table_dirs.to_owned(),
         families: state.families().cloned().collect(),
         tables: tables(&state, seen),
         problems: state.problems.clone(),
         changes_seen,
         ..Database::default()
     };
-    filter_rate::measure(fs, dir, &mut database.tables);
+    filter_rate::measure(fs, (dir, table_dirs), &mut database.tables);
     database.files.live_blobs = state.blobs().collect();
     list_files(fs, dir, &names, &mut database);
     database.manifest = state.manifest;
@@ -85,7 +97,7 @@ fn newest_manifest(names: &Names) -> Option<u64> {
 /// Looks at the tables that were not seen before; returns how many are not there.
 fn look_at_tables(
     fs: &dyn FileSystem,
-    dir: &Path,
+    (dir, table_dirs): (&Path, &[PathBuf]),
     state: &State,
     reader: &ReaderOptions,
     seen: &mut BTreeMap<u64, TableState>,
@@ -96,7 +108,7 @@ fn look_at_tables(
         if seen.get(&number).is_some_and(|state| !matches!(state, TableState::Missing)) {
             continue;
         }
-        let found = look_at_table(fs, dir, meta, reader);
+        let found = look_at_table(fs, dir_of(dir, table_dirs, meta.path_id), meta, reader);
         vanished += usize::from(matches!(found, TableState::Missing));
         seen.insert(number, found);
     }

@@ -1,7 +1,7 @@
 //! The rate of false positives that filters show when they are asked for keys that no table has.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use partita::Result;
 use partita::io::FileSystem;
@@ -9,7 +9,7 @@ use partita::key::SeqNo;
 use partita::table::{LookupKey, ReadContext, ReaderOptions, TableReader};
 
 use super::database::open_table;
-use crate::model::{Table, TableState};
+use crate::model::{Table, TableState, dir_of};
 
 /// Keys that a filter is asked for: a rate of 1 % comes out as 0.8 to 1.2 %.
 const PROBES: u64 = 10_000;
@@ -21,7 +21,11 @@ const FILTER_BYTES_MAX: u64 = 32 << 20;
 /// Measures the filter of the table with the most keys in each family.
 ///
 /// A failure leaves the rate out: the examination of the table tells of damage.
-pub(super) fn measure(fs: &dyn FileSystem, dir: &Path, tables: &mut [Table]) {
+pub(super) fn measure(
+    fs: &dyn FileSystem,
+    (dir, table_dirs): (&Path, &[PathBuf]),
+    tables: &mut [Table],
+) {
     let mut chosen = BTreeMap::<u32, (u64, usize)>::new();
     for (at, table) in tables.iter().enumerate() {
         let Some(layout) = table.layout() else { continue };
@@ -38,7 +42,7 @@ pub(super) fn measure(fs: &dyn FileSystem, dir: &Path, tables: &mut [Table]) {
     let chosen = chosen.into_values().filter(|(keys, _)| *keys > 0).take(FAMILIES_MAX);
     for (_, at) in chosen {
         let Some(table) = tables.get_mut(at) else { continue };
-        let rate = rate(fs, dir, table);
+        let rate = rate(fs, dir_of(dir, table_dirs, table.path_id), table);
         if let (TableState::Seen(layout), Ok(rate)) = (&mut table.state, rate) {
             layout.filter.measured_false_positives = Some(rate);
         }

@@ -70,7 +70,10 @@ fn walk(fs: &dyn FileSystem, dir: &Path, log: &mut LogFile) {
     let mut reader = LogReader::new(file, options).with_reporter(reporter);
     loop {
         match reader.read_record() {
-            Ok(Some(_)) => log.records += 1,
+            Ok(Some(record)) => {
+                log.records += 1;
+                log.entries += entries(record.payload);
+            }
             Ok(None) => break,
             Err(error) => {
                 log.problem = Some(Problem::new(&error));
@@ -82,6 +85,12 @@ fn walk(fs: &dyn FileSystem, dir: &Path, log: &mut LogFile) {
     log.was_read = true;
     let dropped = dropped.lock().unwrap_or_else(PoisonError::into_inner);
     log.damages = dropped.iter().filter_map(|found| damage(found, last_good)).collect();
+}
+
+/// How many entries a write batch says that it has: behind its sequence number.
+fn entries(batch: &[u8]) -> u64 {
+    let count = batch.get(8..).and_then(|rest| rest.first_chunk());
+    count.map_or(0, |count| u64::from(u32::from_le_bytes(*count)))
 }
 
 /// What was dropped, unless that is as it should be.

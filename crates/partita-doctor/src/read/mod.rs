@@ -21,7 +21,7 @@ mod table;
 mod verify;
 
 pub(crate) use database::open_table;
-pub use database::read_database;
+pub use database::{read_database, read_database_in};
 pub(crate) use logs::read_all as read_all_logs;
 pub(crate) use verify::verify;
 

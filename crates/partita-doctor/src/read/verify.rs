@@ -22,8 +22,8 @@ pub(crate) fn verify(
     let mut verified = Verified::default();
     let options = ReaderOptions::default();
     for table in &database.tables {
-        on_table(&database.dir.join(table.name()), table.file_bytes);
-        let file = match open_table(fs, &database.dir, table) {
+        on_table(&database.dir_of(table).join(table.name()), table.file_bytes);
+        let file = match open_table(fs, database.dir_of(table), table) {
             Ok(file) => file,
             // It is told of as missing, or went with its manifest.
             Err(error) if error.is_not_found() => continue,

@@ -83,7 +83,7 @@ fn read_keys(
     wanted: &[(u64, usize)],
     lookups: &mut [Lookup],
 ) -> Result<()> {
-    let survey = TableSurvey::open(open_table(work.fs, &work.database.dir, table)?)?;
+    let survey = TableSurvey::open(open_table(work.fs, work.database.dir_of(table), table)?)?;
     let blocks = data_blocks(&survey)?;
     let Some(last) = blocks.len().checked_sub(1) else { return Ok(()) };
     // A block's entries are not told by the index: all are taken to have as many.

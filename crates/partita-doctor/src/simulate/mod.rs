@@ -96,7 +96,7 @@ struct Work<'w> {
 
 impl Work<'_> {
     fn on_table(&mut self, table: &Table) {
-        (self.on_work)(&self.database.dir.join(table.name()), 0);
+        (self.on_work)(&self.database.dir_of(table).join(table.name()), 0);
     }
 
     fn on_cache(&mut self, cache: impl std::fmt::Display, bytes: u64) {

@@ -117,7 +117,7 @@ impl<'t> Tables<'t> {
             let reader = match self.open.get(&table.number) {
                 Some(reader) => reader,
                 None => {
-                    let file = open_table(work.fs, &work.database.dir, table)?;
+                    let file = open_table(work.fs, work.database.dir_of(table), table)?;
                     let options = ReaderOptions {
                         filter_use: FilterUse::Adaptive,
                         ..reader_options(cache, table)

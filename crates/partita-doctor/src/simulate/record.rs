@@ -98,7 +98,7 @@ impl Recorder {
         keys: &[u32],
         lookups: &[Lookup],
     ) -> Result<()> {
-        let file = open_table(work.fs, &work.database.dir, visit.table)?;
+        let file = open_table(work.fs, work.database.dir_of(visit.table), visit.table)?;
         let survey = TableSurvey::open(Arc::clone(&file))?;
         let base =
             BaseKey::of(visit.layout.unique_id, work.release, visit.asked.seed, visit.table.number);

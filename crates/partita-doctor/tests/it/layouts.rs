@@ -65,3 +65,21 @@ fn tables_of_one_layout_are_not_called_mixed() {
         assert!(of(&found, "mixed-layouts").is_none(), "{name}: {found:?}");
     }
 }
+
+#[test]
+fn caches_that_everybody_has_by_default_are_added_up_over_all_databases() {
+    let (one, other) = (golden::get("plain-defaults"), golden::get("families-merge-ranges-wal"));
+    let dirs = [one.path(), other.path()];
+    let report = examine(&DiskFileSystem, &dirs, &Request::default());
+    let together = of(&report.findings, "default-caches-together").unwrap();
+    let families = 1 + other.families().len() as u64;
+    assert_eq!(together.value("caches"), Some(&Value::Count(families)));
+    // Both were written by 11.8.1, whose default is 32 MiB.
+    assert_eq!(together.value("total_bytes"), Some(&Value::Bytes(families * (32 << 20))));
+    assert_eq!(together.severity, partita_doctor::Severity::Note);
+    let given = Request { cache_bytes: Some(64 << 20), ..Request::default() };
+    assert!(examine(&DiskFileSystem, &dirs, &given).findings.is_empty());
+    let tight = Request { memory_bytes: Some(64 << 20), ..Request::default() };
+    let report = examine(&DiskFileSystem, &dirs, &tight);
+    assert_eq!(report.findings[0].severity, partita_doctor::Severity::Warning);
+}

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use partita::io::DiskFileSystem;
+use partita::io::{DiskFileSystem, FileSystem as _};
+use partita::wal::{LogWriter, LogWriterOptions};
 use partita_doctor::model::TableState;
 use partita_doctor::read::read_database;
 use partita_doctor::{Request, examine};
@@ -118,4 +119,61 @@ fn what_is_no_database_is_a_problem_and_no_panic() {
         examine(&DiskFileSystem, &[dir.path().into(), dir.path().join("no")], &Request::default());
     assert_eq!((report.databases.len(), report.problems.len()), (0, 2));
     assert!(report.problems[0].message.contains("no database here"), "{:?}", report.problems);
+}
+
+#[test]
+fn data_that_is_in_logs_only_is_counted_and_told() {
+    let golden = golden::get("wal-only");
+    let report = examine(&DiskFileSystem, &[golden.path()], &Request::default());
+    let database = &report.databases[0];
+    assert_eq!(database.shape.total.files, 0);
+    assert!(database.logged_entries >= golden.expected("default").len() as u64);
+    let told = database.findings_of("data-in-logs").next().unwrap();
+    assert!(told.title.contains("all data is in logs"), "{}", told.title);
+    let golden = golden::get("plain-defaults");
+    let report = examine(&DiskFileSystem, &[golden.path()], &Request::default());
+    assert!(report.databases[0].findings_of("data-in-logs").next().is_none());
+}
+
+#[test]
+fn tables_in_other_directories_are_looked_at_where_these_are_named() {
+    use partita::version::{FileMeta, FileName, ManifestReader, VersionEdit};
+    let golden = golden::get("locations-full-filter");
+    let home = tempfile::tempdir().unwrap();
+    // The manifest is written anew: all tables have path 1.
+    let (number, mut reader) =
+        ManifestReader::open_current(&DiskFileSystem, &golden.path()).unwrap();
+    let mut edits: Vec<VersionEdit> = Vec::new();
+    while let Some(found) = reader.next_edit().unwrap() {
+        let mut edit = found.edit;
+        for new in &mut edit.new_files {
+            new.file = FileMeta { path_id: 1, ..new.file.clone() };
+        }
+        edits.push(edit);
+    }
+    write_manifest(&FileName::Manifest(number).in_dir(&golden.path()), &edits);
+    for path in golden.sst_paths() {
+        fs::rename(&path, home.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let report = examine(&DiskFileSystem, &[golden.path()], &Request::default());
+    let unseen = report.databases[0].findings_of("tables-elsewhere").next().unwrap();
+    assert_eq!(unseen.value("tables"), Some(&partita_doctor::finding::Value::Count(4)));
+    let table_dirs = vec![golden.path(), home.path().to_owned()];
+    let request = Request { table_dirs, verify: true, ..Request::default() };
+    let report = examine(&DiskFileSystem, &[golden.path()], &request);
+    let database = &report.databases[0];
+    assert!(database.findings_of("tables-elsewhere").next().is_none());
+    assert_eq!(
+        (database.shape.total.unseen_files, database.verified.as_ref().unwrap().tables),
+        (0, 4)
+    );
+}
+
+fn write_manifest(path: &Path, edits: &[partita::version::VersionEdit]) {
+    let file = DiskFileSystem.create(path).unwrap();
+    let mut writer = LogWriter::new(file, &LogWriterOptions::default()).unwrap();
+    for edit in edits {
+        writer.add_record(&[&edit.encode()]).unwrap();
+    }
+    writer.finish().unwrap();
 }
