@@ -1,23 +1,11 @@
 //! Directories of databases.
 
-use std::fs;
 use std::path::Path;
 
 use partita::db::{Db, DbBuilder, FamilyConfig};
 use partita::options::ColumnFamilyOptions;
+pub use partita_compat_rocks::directories::copy;
 use partita_compat_rocks::setups::{FAMILIES, Setup};
-
-/// Copies a directory of files, as a kill at this moment would leave it.
-///
-/// # Panics
-/// If that fails; `to` must not exist.
-pub fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).expect("the copy can be made");
-    for entry in fs::read_dir(from).expect("the directory can be listed") {
-        let entry = entry.expect("the directory can be listed");
-        fs::copy(entry.path(), to.join(entry.file_name())).expect("a file can be copied");
-    }
-}
 
 /// Opens a database with small tables, so that there are many.
 ///

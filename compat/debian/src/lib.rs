@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod directories;
+pub mod late_player;
 pub mod ldb;
+pub mod ping_pong;
 pub mod rocksdict;
 pub mod sst_dump;
 

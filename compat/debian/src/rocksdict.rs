@@ -8,9 +8,14 @@ use std::process::{Command, Stdio};
 use partita_compat_rocks::Row;
 use partita_compat_rocks::db::Op;
 use partita_compat_rocks::history::History;
-use partita_compat_rocks::setups::FAMILIES;
+use partita_compat_rocks::ping_pong::Player as _;
 use partita_compat_rocks::whole::Change;
+use partita_proof::state::Order;
+use partita_proof::step::{self, Durability, LastLevel, Slot, Step};
+use partita_proof::subject::{Subject as _, difference};
 use partita_testkit::archive;
+
+use crate::late_player::LatePlayer;
 
 /// A table with the rows that a database must show after ingesting it.
 #[derive(Clone, Debug)]
@@ -109,55 +114,63 @@ pub fn open_and_scan_families(
 /// changes in its log.
 ///
 /// * Errors: what RocksDB complained about, or where it read something else.
-/// * Panics if Python is not installed.
 pub fn turn(db: &Path, history: &mut History, batches: usize) -> Result<(), String> {
-    let mut input = Vec::new();
-    let mut block = |rows: &[Row]| {
-        let rows = archive::encode_rows(rows);
-        input.extend((rows.len() as u64).to_le_bytes());
-        input.extend(rows);
-    };
-    history.plain_changes_only = true;
-    history.all_rows().iter().for_each(|rows| block(rows));
-    block(&changes(history, batches));
-    history.all_rows().iter().for_each(|rows| block(rows));
-    block(&changes(history, batches / 8));
-    history.plain_changes_only = false;
-    let mut python = Command::new("python3")
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("turn.py"))
-        .arg(db)
-        .args(FAMILIES)
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("python3 cannot be started: {error}"));
-    let mut stdin = python.stdin.take().expect("standard input was asked for");
-    // If the script died early its own message says more than the broken pipe.
-    let _ = stdin.write_all(&input);
-    drop(stdin);
-    let output = python.wait_with_output().expect("python3 can be waited for");
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    // The order matters for purges only, of which there are none.
+    let mut player = LatePlayer::open(db, Order::Forward)?;
+    check(&player, history, "before")?;
+    write(&mut player, history, batches)?;
+    check(&player, history, "after")?;
+    for slot in Slot::residents() {
+        let last_level = LastLevel::IfFilter;
+        player.apply(&Step::Compact { slot, from: None, to: None, last_level })?;
     }
+    check(&player, history, "compacted")?;
+    write(&mut player, history, batches / 8)?;
+    Box::new(player).close()
 }
 
-/// Changes as `turn.py` reads them.
-fn changes(history: &mut History, batches: usize) -> Vec<Row> {
-    let batches: Vec<_> = (0..batches).flat_map(|_| history.next_batch()).collect();
-    let row = |Change { family, op }: Change| {
-        let family = u8::try_from(family).expect("there are few families");
-        let key = |operation: u8, key: &[u8]| [&[operation, family], key].concat();
-        match op {
-            Op::Put(at, value) => (key(b'p', &at), value),
-            Op::Delete(at) => (key(b'd', &at), Vec::new()),
-            Op::DeleteRange(begin, end) => (key(b'r', &begin), end),
-            Op::Merge(..) | Op::SingleDelete(_) | Op::Snapshot => {
-                unreachable!("only plain changes were asked for")
+fn check(player: &LatePlayer, history: &History, when: &str) -> Result<(), String> {
+    for (slot, expected) in Slot::residents().zip(history.all_rows()) {
+        let what = |said: String| format!("{when}, {}: {said}", slot.name());
+        let mut backward = player.rows(slot, None, true)?;
+        backward.reverse();
+        for found in [player.rows(slot, None, false)?, backward] {
+            difference(&found, &expected).map_or(Ok(()), |said| Err(what(said)))?;
+        }
+        let absent = expected.iter().map(|(key, _)| [key, &b"\0?"[..]].concat());
+        let keys: Vec<Vec<u8>> = expected.iter().map(|row| row.0.clone()).chain(absent).collect();
+        for (key, value) in keys.iter().zip(player.multi_get(slot, &keys)?) {
+            if value.as_deref() != history.get(slot.0.into(), key) {
+                return Err(what(format!("get {}", key.escape_ascii())));
             }
         }
-    };
-    batches.into_iter().map(row).collect()
+    }
+    Ok(())
+}
+
+/// Writes batches of changes that rocksdict has, with flushes in between.
+fn write(player: &mut LatePlayer, history: &mut History, batches: usize) -> Result<(), String> {
+    const BATCHES_BETWEEN_FLUSHES: usize = 60;
+    history.plain_changes_only = true;
+    for batch in 1..=batches {
+        let changes = history.next_batch().into_iter().map(|Change { family, op }| {
+            let op = match op {
+                Op::Put(key, value) => step::Op::Put(key, value),
+                Op::Delete(key) => step::Op::Delete(key),
+                Op::DeleteRange(begin, end) => step::Op::DeleteRange(begin, end),
+                Op::Merge(..) | Op::SingleDelete(_) | Op::Snapshot => {
+                    unreachable!("only plain changes were asked for")
+                }
+            };
+            step::Change { slot: Slot(u8::try_from(family).expect("there are few")), op }
+        });
+        player.apply(&Step::Write(changes.collect(), Durability::Logged))?;
+        if batch % BATCHES_BETWEEN_FLUSHES == 0 {
+            player.apply(&Step::Flush(None))?;
+        }
+    }
+    history.plain_changes_only = false;
+    Ok(())
 }
 
 #[cfg(test)]

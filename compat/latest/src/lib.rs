@@ -12,6 +12,7 @@
 //! | [`rocks_budget`] | RocksDB's databases under a budget of memory |
 //! | [`database_bench`] | databases of both engines, in turns |
 //! | [`partita_database`], [`rocks_database`] | the engines in it |
+//! | [`ping_pong`] | who takes turns at random histories |
 //! | [`sst_reader`] | single tables through RocksDB's `SstFileReader` |
 //! | [`workload`] | the keys and queries that all contenders get |
 //! | [`samples`] | measurements in turns, and their medians |
@@ -32,6 +33,7 @@ pub mod location_engines;
 pub mod partita_database;
 pub mod partita_filters;
 pub mod partita_table;
+pub mod ping_pong;
 pub mod rocks_budget;
 pub mod rocks_database;
 pub mod rocks_filters;

@@ -265,6 +265,12 @@ impl Iter<'_> {
         unsafe { ffi::rocksdb_iter_seek_to_last(self.iter) };
     }
 
+    pub(crate) fn seek_for_prev(&mut self, key: &[u8]) {
+        let (key, len) = c_bytes(key);
+        // SAFETY: live; pointer and length describe a live slice.
+        unsafe { ffi::rocksdb_iter_seek_for_prev(self.iter, key, len) };
+    }
+
     pub(crate) fn next(&mut self) {
         // SAFETY: live; only called while valid.
         unsafe { ffi::rocksdb_iter_next(self.iter) };
@@ -292,14 +298,22 @@ impl Iter<'_> {
             .into()
     }
 
-    pub(crate) fn collect_with(&mut self, step: fn(&mut Self)) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        while self.is_valid() {
-            rows.push(self.row());
-            step(self);
+    /// Where it stands, or why it stands nowhere.
+    pub(crate) fn current(&self) -> Result<Option<Row>> {
+        if self.is_valid() {
+            return Ok(Some(self.row()));
         }
         // SAFETY: live.
         checked(|error| unsafe { ffi::rocksdb_iter_get_error(self.iter, error) })?;
+        Ok(None)
+    }
+
+    pub(crate) fn collect_with(&mut self, step: fn(&mut Self)) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        while let Some(row) = self.current()? {
+            rows.push(row);
+            step(self);
+        }
         Ok(rows)
     }
 }
@@ -316,7 +330,7 @@ impl Drop for Iter<'_> {
 /// # Safety
 ///
 /// If `len` is not 0, `start` must point to that many readable bytes.
-unsafe fn copied(start: *const c_char, len: usize) -> Vec<u8> {
+pub(crate) unsafe fn copied(start: *const c_char, len: usize) -> Vec<u8> {
     if len == 0 {
         return Vec::new();
     }

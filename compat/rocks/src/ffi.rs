@@ -13,7 +13,7 @@ macro_rules! handles {
 
 handles! {
     Db, Options, ReadOptions, WriteOptions, FlushOptions, EnvOptions, IngestOptions, Snapshot, Iter, WriteBatch,
-    SstFileWriter, ColumnFamily, Env, Cache, CompactOptions, WalIterator, WalReadOptions,
+    SstFileWriter, ColumnFamily, Env, Cache, CompactOptions, WalIterator, WalReadOptions, PinnableSlice, Checkpoint,
 }
 
 unsafe extern "C" {
@@ -33,7 +33,13 @@ unsafe extern "C" {
     pub(crate) fn rocksdb_readoptions_destroy(options: *mut ReadOptions);
     pub(crate) fn rocksdb_readoptions_set_total_order_seek(options: *mut ReadOptions, on: c_uchar);
     pub(crate) fn rocksdb_writeoptions_create() -> *mut WriteOptions;
+    pub(crate) fn rocksdb_readoptions_set_snapshot(
+        options: *mut ReadOptions,
+        snapshot: *const Snapshot,
+    );
     pub(crate) fn rocksdb_writeoptions_destroy(options: *mut WriteOptions);
+    pub(crate) fn rocksdb_writeoptions_set_sync(options: *mut WriteOptions, on: c_uchar);
+    pub(crate) fn rocksdb_writeoptions_disable_WAL(options: *mut WriteOptions, on: c_int);
     pub(crate) fn rocksdb_flushoptions_create() -> *mut FlushOptions;
     pub(crate) fn rocksdb_flushoptions_destroy(options: *mut FlushOptions);
     pub(crate) fn rocksdb_envoptions_create() -> *mut EnvOptions;
@@ -78,6 +84,7 @@ unsafe extern "C" {
     pub(crate) fn rocksdb_iter_valid(iter: *const Iter) -> c_uchar;
     pub(crate) fn rocksdb_iter_seek_to_first(iter: *mut Iter);
     pub(crate) fn rocksdb_iter_seek_to_last(iter: *mut Iter);
+    pub(crate) fn rocksdb_iter_seek_for_prev(iter: *mut Iter, key: *const c_char, key_len: usize);
     pub(crate) fn rocksdb_iter_next(iter: *mut Iter);
     pub(crate) fn rocksdb_iter_prev(iter: *mut Iter);
     pub(crate) fn rocksdb_iter_key(iter: *const Iter, len: *mut usize) -> *const c_char;
@@ -168,7 +175,47 @@ unsafe extern "C" {
         name: *const c_char,
         error: *mut *mut c_char,
     ) -> *mut ColumnFamily;
+    pub(crate) fn rocksdb_drop_column_family(
+        db: *mut Db,
+        family: *mut ColumnFamily,
+        error: *mut *mut c_char,
+    );
     pub(crate) fn rocksdb_column_family_handle_destroy(family: *mut ColumnFamily);
+    pub(crate) fn rocksdb_list_column_families(
+        options: *const Options,
+        path: *const c_char,
+        count: *mut usize,
+        error: *mut *mut c_char,
+    ) -> *mut *mut c_char;
+    pub(crate) fn rocksdb_list_column_families_destroy(names: *mut *mut c_char, count: usize);
+    pub(crate) fn rocksdb_flush_wal(db: *mut Db, sync: c_uchar, error: *mut *mut c_char);
+    pub(crate) fn rocksdb_checkpoint_object_create(
+        db: *mut Db,
+        error: *mut *mut c_char,
+    ) -> *mut Checkpoint;
+    pub(crate) fn rocksdb_checkpoint_create(
+        checkpoint: *mut Checkpoint,
+        dir: *const c_char,
+        log_size_for_flush: u64,
+        error: *mut *mut c_char,
+    );
+    pub(crate) fn rocksdb_checkpoint_object_destroy(checkpoint: *mut Checkpoint);
+    pub(crate) fn rocksdb_batched_multi_get_cf(
+        db: *mut Db,
+        options: *const ReadOptions,
+        family: *mut ColumnFamily,
+        count: usize,
+        keys: *const *const c_char,
+        key_lens: *const usize,
+        values: *mut *mut PinnableSlice,
+        errors: *mut *mut c_char,
+        is_sorted: bool,
+    );
+    pub(crate) fn rocksdb_pinnableslice_value(
+        slice: *const PinnableSlice,
+        len: *mut usize,
+    ) -> *const c_char;
+    pub(crate) fn rocksdb_pinnableslice_destroy(slice: *mut PinnableSlice);
 
     pub(crate) fn rocksdb_open_column_families(
         options: *const Options,
@@ -308,4 +355,37 @@ unsafe extern "C" {
         error: *mut *mut c_char,
     );
     pub(crate) fn rocksdb_sstfilewriter_finish(writer: *mut SstFileWriter, error: *mut *mut c_char);
+}
+
+/// What only RocksDB 11 has.
+#[cfg(feature = "latest")]
+pub(crate) mod latest {
+    use super::{Checkpoint, ColumnFamily, Db, Options, c_char, c_uchar};
+
+    handles! { ImportOptions, ExportMetadata }
+
+    unsafe extern "C" {
+        pub(crate) fn rocksdb_verify_checksum(db: *mut Db, error: *mut *mut c_char);
+        pub(crate) fn rocksdb_checkpoint_export_column_family(
+            checkpoint: *mut Checkpoint,
+            family: *mut ColumnFamily,
+            dir: *const c_char,
+            error: *mut *mut c_char,
+        ) -> *mut ExportMetadata;
+        pub(crate) fn rocksdb_export_import_files_metadata_destroy(metadata: *mut ExportMetadata);
+        pub(crate) fn rocksdb_import_column_family_options_create() -> *mut ImportOptions;
+        pub(crate) fn rocksdb_import_column_family_options_set_move_files(
+            options: *mut ImportOptions,
+            on: c_uchar,
+        );
+        pub(crate) fn rocksdb_import_column_family_options_destroy(options: *mut ImportOptions);
+        pub(crate) fn rocksdb_create_column_family_with_import(
+            db: *mut Db,
+            options: *mut Options,
+            name: *const c_char,
+            import: *mut ImportOptions,
+            metadata: *mut ExportMetadata,
+            error: *mut *mut c_char,
+        ) -> *mut ColumnFamily;
+    }
 }

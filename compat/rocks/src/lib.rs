@@ -8,6 +8,9 @@
 //! |---|---|
 //! | [`db`] | open, write, flush, ingest, iterate, get; writing external files |
 //! | [`whole`] | a database with all its column families, opened with the options of its OPTIONS file |
+//! | [`guests`] | what else can be done with it: families that come and go, snapshots, checkpoints, exports |
+//! | [`ping_pong`] | engines take turns at one directory, which a random history goes through |
+//! | [`directories`] | copies of directories, as a kill leaves them |
 //! | [`batch`] | write batches with column families, as bytes |
 //! | [`matrix`] | which tables to make: every option that shapes a file |
 //! | [`shape`] | what to put into them |
@@ -27,9 +30,12 @@ pub mod batch;
 pub mod check;
 pub mod compacted;
 pub mod db;
+pub mod directories;
 mod ffi;
+pub mod guests;
 pub mod history;
 pub mod matrix;
+pub mod ping_pong;
 pub mod random;
 pub mod rebuild;
 pub mod sessions;

@@ -36,6 +36,17 @@ pub enum LastLevel {
     Force = 2,
 }
 
+/// How far a batch gets before its write returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logging {
+    /// To the device.
+    Synced,
+    /// To the operating system.
+    Buffered,
+    /// To memory only.
+    None,
+}
+
 /// How files are ingested, where it is not RocksDB's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "as RocksDB has them")]
@@ -64,17 +75,19 @@ type SetIngestion = unsafe extern "C" fn(*mut ffi::IngestOptions, u8);
 
 /// An open database.
 pub struct WholeDb {
-    db: *mut ffi::Db,
-    handles: Vec<*mut ffi::ColumnFamily>,
-    write: *mut ffi::WriteOptions,
-    read: *mut ffi::ReadOptions,
-    snapshots: Vec<*const ffi::Snapshot>,
-    options: Options,
-    _family_options: Vec<Options>,
+    pub(crate) db: *mut ffi::Db,
+    /// Null where the family was dropped.
+    pub(crate) handles: Vec<*mut ffi::ColumnFamily>,
+    pub(crate) write: *mut ffi::WriteOptions,
+    pub(crate) read: *mut ffi::ReadOptions,
+    /// Null where the snapshot was released.
+    pub(crate) snapshots: Vec<*const ffi::Snapshot>,
+    pub(crate) options: Options,
+    pub(crate) family_options: Vec<Options>,
 }
 
 impl WholeDb {
-    /// Creates a database with these families, of which one is called `default`.
+    /// Creates a database with these families, of which one is called `default`, or opens it with these options.
     ///
     /// * `options`: of the database; `family_options`: of each family. RocksDB's option strings.
     pub fn create(
@@ -146,24 +159,40 @@ impl WholeDb {
         // SAFETY: see the module.
         unsafe { ffi::rocksdb_readoptions_set_total_order_seek(read, 1) };
         let snapshots = Vec::new();
-        Ok(Self { db, handles, write, read, snapshots, options, _family_options: family_options })
+        Ok(Self { db, handles, write, read, snapshots, options, family_options })
     }
 
     /// Writes one batch.
     pub fn write(&self, changes: &[Change]) -> Result<()> {
+        let records = changes.iter().map(|Change { family, op }| (*family, record(op)));
+        self.write_records(records, Logging::Buffered)
+    }
+
+    /// Writes the records for these families, whatever family the records themselves name.
+    pub fn write_records<'r>(
+        &self,
+        records: impl IntoIterator<Item = (usize, Record<'r>)>,
+        logging: Logging,
+    ) -> Result<()> {
         // SAFETY: a constructor.
         let batch = Batch(unsafe { ffi::rocksdb_writebatch_create() });
-        for Change { family, op } in changes {
-            add(batch.0, Some(self.handles[*family]), &record(op));
+        for (family, record) in records {
+            add(batch.0, Some(self.handles[family]), &record);
         }
+        let (sync, unlogged) = (logging == Logging::Synced, logging == Logging::None);
+        // SAFETY: live.
+        unsafe { ffi::rocksdb_writeoptions_set_sync(self.write, sync.into()) };
+        // SAFETY: live.
+        unsafe { ffi::rocksdb_writeoptions_disable_WAL(self.write, unlogged.into()) };
         // SAFETY: all three are live.
         checked(|error| unsafe { ffi::rocksdb_write(self.db, self.write, batch.0, error) })
     }
 
-    /// Takes a snapshot and holds it until the database is closed.
-    pub fn take_snapshot(&mut self) {
+    /// Takes a snapshot, which is released with the database at the latest; its number.
+    pub fn take_snapshot(&mut self) -> usize {
         // SAFETY: the database is open; the snapshot is released before it closes.
         self.snapshots.push(unsafe { ffi::rocksdb_create_snapshot(self.db) });
+        self.snapshots.len() - 1
     }
 
     /// Writes the memtable of a family to a new table.
@@ -181,15 +210,27 @@ impl WholeDb {
 
     /// Compacts all of a family. (RocksDB's C API does not say how that went; what is read afterwards does.)
     pub fn compact(&self, family: usize, last_level: LastLevel) {
+        self.compact_range(family, None, None, last_level);
+    }
+
+    /// Compacts a range of a family, both ends included.
+    pub fn compact_range(
+        &self,
+        family: usize,
+        from: Option<&[u8]>,
+        to: Option<&[u8]>,
+        last_level: LastLevel,
+    ) {
         // SAFETY: see the module.
         let options = unsafe { ffi::rocksdb_compactoptions_create() };
         let how = last_level as u8;
         // SAFETY: live.
         unsafe { ffi::rocksdb_compactoptions_set_bottommost_level_compaction(options, how) };
-        let (handle, none) = (self.handles[family], ptr::null());
-        // SAFETY: all are live; no bound is a null pointer.
+        let handle = self.handles[family];
+        let ((from, from_len), (to, to_len)) = (bound(from), bound(to));
+        // SAFETY: all are live; pointers and lengths describe live slices, and no bound is a null pointer.
         unsafe {
-            ffi::rocksdb_compact_range_cf_opt(self.db, handle, options, none, 0, none, 0);
+            ffi::rocksdb_compact_range_cf_opt(self.db, handle, options, from, from_len, to, to_len);
         }
         // SAFETY: owned and not used afterwards.
         unsafe { ffi::rocksdb_compactoptions_destroy(options) };
@@ -271,25 +312,34 @@ impl WholeDb {
 
     /// All visible rows of a family, first to last.
     pub fn rows_forward(&self, family: usize) -> Result<Vec<Row>> {
-        let mut iter = self.iter(family);
+        let mut iter = self.iter(family, self.read);
         iter.seek_to_first();
         iter.collect_with(Iter::next)
     }
 
     /// All visible rows of a family, last to first.
     pub fn rows_backward(&self, family: usize) -> Result<Vec<Row>> {
-        let mut iter = self.iter(family);
+        let mut iter = self.iter(family, self.read);
         iter.seek_to_last();
         iter.collect_with(Iter::prev)
     }
 
     /// The value of `key`, or `None`. Filters are used.
     pub fn get(&self, family: usize, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.get_with(self.read, family, key)
+    }
+
+    pub(crate) fn get_with(
+        &self,
+        options: *const ffi::ReadOptions,
+        family: usize,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
         let (key, key_len) = c_bytes(key);
         let (mut len, handle) = (0, self.handles[family]);
         // SAFETY: database, options and handle are live; key and length describe a live slice.
         let value = checked(|error| unsafe {
-            ffi::rocksdb_get_cf(self.db, self.read, handle, key, key_len, &mut len, error)
+            ffi::rocksdb_get_cf(self.db, options, handle, key, key_len, &mut len, error)
         })?;
         if value.is_null() {
             return Ok(None);
@@ -306,21 +356,22 @@ impl WholeDb {
         self.options.filters_useful()
     }
 
-    fn iter(&self, family: usize) -> Iter<'_> {
+    /// An iterator with options that live as long as the database or, if they name a snapshot, as the iterator.
+    pub(crate) fn iter(&self, family: usize, options: *const ffi::ReadOptions) -> Iter<'_> {
         let handle = self.handles[family];
         // SAFETY: all are live and outlive the iterator, whose lifetime is bound to `self`.
-        let iter = unsafe { ffi::rocksdb_create_iterator_cf(self.db, self.read, handle) };
+        let iter = unsafe { ffi::rocksdb_create_iterator_cf(self.db, options, handle) };
         Iter { iter, db: PhantomData }
     }
 }
 
 impl Drop for WholeDb {
     fn drop(&mut self) {
-        for &snapshot in &self.snapshots {
+        for &snapshot in self.snapshots.iter().filter(|snapshot| !snapshot.is_null()) {
             // SAFETY: taken from this database, released once.
             unsafe { ffi::rocksdb_release_snapshot(self.db, snapshot) };
         }
-        for &handle in &self.handles {
+        for &handle in self.handles.iter().filter(|handle| !handle.is_null()) {
             // SAFETY: owned, and the database is still open.
             unsafe { ffi::rocksdb_column_family_handle_destroy(handle) };
         }
@@ -331,6 +382,10 @@ impl Drop for WholeDb {
         // SAFETY: owned.
         unsafe { ffi::rocksdb_readoptions_destroy(self.read) };
     }
+}
+
+fn bound(key: Option<&[u8]>) -> (*const c_char, usize) {
+    key.map_or((ptr::null(), 0), c_bytes)
 }
 
 fn record(op: &Op) -> Record<'_> {

@@ -189,6 +189,11 @@ impl OptionSet {
         options
     }
 
+    /// Whether files of logs are used again.
+    pub fn recycles_logs(&self) -> bool {
+        self.db.contains(&("recycle_log_file_num", "2"))
+    }
+
     /// The database's options as RocksDB's option string.
     pub fn db_string(&self) -> String {
         joined(&self.db)

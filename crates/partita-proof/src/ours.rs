@@ -17,7 +17,7 @@ use partita::{Error, Result};
 
 use crate::options::OptionSet;
 use crate::state::Order;
-use crate::step::{Change, Durability, LastLevel, Op, Row, Slot, Step, epoch_prefix};
+use crate::step::{Change, Durability, LastLevel, Op, Row, Slot, Step};
 use crate::subject::Subject;
 
 /// Where a database is, and what it is opened with.
@@ -187,11 +187,7 @@ impl Ours {
 
     fn purge(&self, slot: Slot, epoch: u32) -> Result<()> {
         let family = self.family(slot)?;
-        let (first, behind) = (epoch_prefix(epoch), epoch_prefix(epoch + 1));
-        let (from, to) = match self.place.order {
-            Order::Forward => (first, behind),
-            Order::Reverse => (behind, first),
-        };
+        let [from, to] = self.place.order.epoch(epoch);
         let range = match self.place.order {
             Order::Forward => (Bound::Included(&from[..]), Bound::Excluded(&to[..])),
             Order::Reverse => (Bound::Excluded(&from[..]), Bound::Included(&to[..])),

@@ -14,6 +14,17 @@ pub enum Order {
     Reverse,
 }
 
+impl Order {
+    /// Between which keys those of an epoch stand, none of which has one of these two itself.
+    pub fn epoch(self, epoch: u32) -> [Vec<u8>; 2] {
+        let [first, behind] = [epoch_prefix(epoch), epoch_prefix(epoch + 1)];
+        match self {
+            Self::Forward => [first, behind],
+            Self::Reverse => [behind, first],
+        }
+    }
+}
+
 /// One family's entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FamilyState {

@@ -92,7 +92,7 @@ pub fn run<S: Subject>(
 }
 
 /// Compares all that can be read with what the model says.
-pub fn check<S: Subject>(subject: &mut S, model: &Model) -> Result<Compared, String> {
+pub fn check<S: Subject + ?Sized>(subject: &mut S, model: &Model) -> Result<Compared, String> {
     let mut compared = Compared { checks: 1, ..Compared::default() };
     let (expected, found): (Vec<Slot>, Vec<Slot>) =
         (model.state.slots().collect(), subject.slots());
@@ -124,7 +124,7 @@ pub fn check<S: Subject>(subject: &mut S, model: &Model) -> Result<Compared, Str
 }
 
 /// Both walks give `rows`; keys that begin with one of `open` may be there or not.
-fn check_walks<S: Subject>(
+fn check_walks<S: Subject + ?Sized>(
     subject: &S,
     slot: Slot,
     snapshot: Option<u32>,
@@ -148,7 +148,7 @@ fn check_walks<S: Subject>(
     Ok(compared)
 }
 
-fn check_gets<S: Subject>(
+fn check_gets<S: Subject + ?Sized>(
     subject: &S,
     slot: Slot,
     model: &Model,
