@@ -10,9 +10,9 @@ use partita_compat_rocks::db::Op;
 use partita_compat_rocks::history::History;
 use partita_compat_rocks::ping_pong::Player as _;
 use partita_compat_rocks::whole::Change;
-use partita_proof::state::Order;
+use partita_proof::state::{Order, difference};
 use partita_proof::step::{self, Durability, LastLevel, Slot, Step};
-use partita_proof::subject::{Subject as _, difference};
+use partita_proof::subject::Subject as _;
 use partita_testkit::archive;
 
 use crate::late_player::LatePlayer;

@@ -231,8 +231,8 @@ impl WholeDb {
         unsafe { ffi::latest::rocksdb_import_column_family_options_destroy(import) };
         // SAFETY: owned, and used no more.
         unsafe { ffi::latest::rocksdb_export_import_files_metadata_destroy(metadata) };
-        self.family_options.push(options);
         self.handles.push(created?);
+        self.family_options.push(options);
         Ok(self.handles.len() - 1)
     }
 }

@@ -113,9 +113,15 @@ impl Theirs {
     #[cfg(feature = "latest")]
     fn copy(&mut self, from: Slot, to: Slot) -> Result<(), String> {
         let dir = super::beside(&self.place.dir, "export");
-        let copied =
-            self.db.copy_family(self.family(from), to.name(), &self.family_options, &dir)?;
-        self.families.insert(to, copied);
+        let copied = self.db.copy_family(self.family(from), to.name(), &self.family_options, &dir);
+        let at = match copied {
+            // It exports families without tables, and refuses to import them.
+            Err(said) if said.contains("list of files is empty") => {
+                self.db.create_family(to.name(), &self.family_options)?
+            }
+            copied => copied?,
+        };
+        self.families.insert(to, at);
         // The files have been moved.
         std::fs::remove_dir_all(&dir).map_err(|error| error.to_string())
     }
