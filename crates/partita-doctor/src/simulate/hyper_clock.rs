@@ -94,7 +94,9 @@ impl HyperClockCache {
             held: 0,
         };
         Self {
-            shards: (0..shards).map(|_| Shard::new(model.shard_bytes(), table)).collect(),
+            shards: (0..shards)
+                .map(|_| Shard::new(model.shard_bytes(), table, blocks.len()))
+                .collect(),
             entries: blocks.iter().map(entry).collect(),
         }
     }
@@ -140,10 +142,15 @@ impl BlockCache for HyperClockCache {
 }
 
 impl Shard {
-    fn new(capacity: u64, table: ClockTable) -> Self {
+    /// * `blocks`: how many there are to come.
+    fn new(capacity: u64, table: ClockTable, blocks: usize) -> Self {
+        let charged: usize;
         let table = match table {
             ClockTable::Fixed { entry_bytes } => {
-                let slots = 1_usize << fixed_bits(capacity, entry_bytes);
+                let bits = fixed_bits(capacity, entry_bytes);
+                charged = 1 << bits;
+                // Slots that nothing can come to are charged, but need not be had here.
+                let slots = charged.min(blocks.saturating_mul(2).next_power_of_two().max(4));
                 let limit = (slots as f64 * LOAD_MAX) as usize;
                 Table::Fixed { slots: vec![NOWHERE; slots], limit }
             }
@@ -152,14 +159,11 @@ impl Shard {
                 let homes_max = ((capacity as f64 / slot) as usize).max(128);
                 // A page of slots at the least.
                 let homes = 64.min(homes_max).next_power_of_two();
+                charged = homes;
                 Table::Growing { homes: vec![Vec::new(); homes], round: homes as u64, homes_max }
             }
         };
-        let slots = match &table {
-            Table::Fixed { slots, .. } => slots.len(),
-            Table::Growing { homes, .. } => homes.len(),
-        };
-        Self { capacity, usage: slots as u64 * SLOT_BYTES, occupancy: 0, hand: 0, table }
+        Self { capacity, usage: charged as u64 * SLOT_BYTES, occupancy: 0, hand: 0, table }
     }
 
     /// Makes room for a block; `false` if there is no slot to be had.

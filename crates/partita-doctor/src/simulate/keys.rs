@@ -36,6 +36,10 @@ pub(super) fn lookups(work: &mut Work<'_>, asked: &Asked) -> Result<Vec<Lookup>>
     }
     let tables = from_new_to_old(work.database);
     let entries = tables.iter().map(|(_, layout)| layout.entries).sum();
+    if entries == 0 {
+        let message = "no table has an entry: there is nothing to draw lookups from";
+        return Err(partita::Error::invalid_argument(message).in_file(&work.database.dir));
+    }
     let mut draw = Draw::new(&asked.lookups, entries, asked.seed);
     let mut drawn: Vec<(u64, usize)> = (0..asked.count).map(|at| (draw.next(), at)).collect();
     drawn.sort_unstable();

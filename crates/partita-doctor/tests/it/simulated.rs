@@ -140,3 +140,11 @@ fn an_order_of_keys_that_is_not_built_in_is_refused_by_name() {
         report.problems
     );
 }
+
+#[test]
+fn where_no_table_has_an_entry_no_lookup_can_be_drawn() {
+    let golden = golden::get("wal-only");
+    let report = report(&golden.path(), asked(Lookups::Uniform));
+    assert!(report.databases[0].simulation.is_none());
+    assert!(report.problems[0].message.contains("nothing to draw lookups from"));
+}
