@@ -252,7 +252,7 @@ fn growth(database: &Examined, title: String) -> Section {
 }
 
 /// The same with a capital letter.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
         Some(first) => first.to_uppercase().chain(chars).collect(),

@@ -8,6 +8,7 @@ use partita_bench::amounts::parse_size;
 use partita_charts::{Axis, BarChart, LineChart, Section, Unit};
 use partita_doctor::simulate::{Asked, Lookups, PerGet, Replayed, SimulatedCache, Simulation};
 
+use super::html::sentence;
 use crate::columns::{self, Side};
 use crate::units::{count, share, size};
 
@@ -120,7 +121,7 @@ pub(super) fn write(out: &mut impl Write, simulation: &Simulation) -> io::Result
 fn remarks(simulation: &Simulation) -> Vec<String> {
     let mut remarks = vec![
         format!(
-            "{} of {}; {} found, the last {} counted, seed {}",
+            "{} lookups of {}; {} found, the last {} counted, seed {}",
             count(simulation.replayed),
             simulation.lookups.describe(),
             share(simulation.found_share),
@@ -199,7 +200,7 @@ pub(super) fn section(simulation: &Simulation, title: String) -> Section {
          files. Less is better; where a line falls steeply, a larger cache pays.",
     );
     for remark in remarks(simulation) {
-        section = section.text(format!("{remark}."));
+        section = section.text(format!("{}.", sentence(&remark)));
     }
     section
         .chart(lines("Bytes read for a get", Unit::Bytes, |one| one.bytes.total()))
