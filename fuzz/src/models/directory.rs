@@ -65,8 +65,11 @@ pub struct Damaged {
     pub guarded: bool,
 }
 
+/// Makes the files of a base.
+type Maker = fn() -> Files;
+
 /// The base directories: those of ours, one of RocksDB 9.8.4, and two golden ones of 11.8.1.
-const BASES: [(&str, fn() -> Files); 5] = [
+const BASES: [(&str, Maker); 5] = [
     ("ours, plain", || ours(false)),
     ("ours, partitioned", || ours(true)),
     ("RocksDB 9.8.4", packed),
@@ -205,9 +208,8 @@ impl Damaged {
     fn swap(&mut self, name: String, other: u8) {
         let Some(other) = self.name(other) else { return };
         let bytes = self.files.remove(&name).expect("it was there");
-        match self.files.insert(other, bytes) {
-            Some(others) => drop(self.files.insert(name, others)),
-            None => {}
+        if let Some(others) = self.files.insert(other, bytes) {
+            self.files.insert(name, others);
         }
     }
 

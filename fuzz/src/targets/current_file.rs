@@ -26,8 +26,7 @@ pub fn run(bytes: &[u8]) {
     let there = choices.byte();
     let current = choices.rest();
     let mut files = Files::from([("CURRENT".to_owned(), current.to_vec())]);
-    for (at, number) in MANIFESTS.iter().enumerate().filter(|(at, _)| there >> at & 1 == 1) {
-        let _ = at;
+    for (_, number) in MANIFESTS.iter().enumerate().filter(|(at, _)| there >> at & 1 == 1) {
         files.insert(FileName::Manifest((*number).into()).to_string(), manifest().clone());
     }
     let disk = disk(&files);
@@ -53,7 +52,7 @@ pub fn run(bytes: &[u8]) {
                 Some(number) => assert_eq!(about, FileName::Manifest(number.into()).to_string()),
                 None => assert_eq!(about, "CURRENT"),
             }
-            let refused = builder(&disk).open().err().expect("it is refused to who writes, too");
+            let refused = builder(&disk).open().expect_err("it is refused to who writes, too");
             assert_eq!(refused.to_string(), error.to_string());
         }
     }

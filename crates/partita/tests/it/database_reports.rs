@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use partita::ErrorKind;
 use partita::batch::WriteBatch;
-use partita::cache::Cache;
+use partita::cache::{Cache, Role};
 use partita::db::{
     Db, DbBuilder, DbIterator, FamilyConfig, IngestOptions, IterOptions, ReadOptions, WriteOptions,
 };
@@ -578,4 +578,43 @@ fn a_current_that_a_crash_or_an_editor_spoilt_is_refused_by_all_who_open_and_lef
         let db = builder(&fs, &quiet()).open().unwrap();
         assert_eq!(db.get(b"k").unwrap().unwrap(), b"v");
     }
+}
+
+// rocksdb#3482
+#[test]
+fn r17_a_strict_cache_of_tiny_shards_in_a_file_is_told_of_and_fails_no_flush() {
+    let fs = MemoryFileSystem::new();
+    builder(&fs, &quiet()).open().unwrap().close().unwrap();
+    let options = names(&fs).into_iter().filter(|name| matches!(name, FileName::Options(_))).max();
+    let name = options.unwrap();
+    let text = String::from_utf8(fs.read(&name.in_dir(Path::new(DIR))).unwrap()).unwrap();
+    let section = "[TableOptions/BlockBasedTable \"default\"]\n";
+    assert!(text.contains(section));
+    let cache = "  block_cache={capacity=1G;num_shard_bits=16;strict_capacity_limit=true}\n";
+    write_file(&fs, name, text.replace(section, &format!("{section}{cache}")).as_bytes());
+    // Less than the index and the filter of a table.
+    const BUDGET_BYTES: usize = 16 << 10;
+    let cache = Cache::new(BUDGET_BYTES);
+    let db = DbBuilder::new(DIR)
+        .file_system(Arc::new(fs.clone()))
+        .cache(cache.clone())
+        .scheduler(Arc::new(ManualScheduler::in_order()))
+        .open()
+        .unwrap();
+    let told = db.option_findings().iter().find(|it| it.option.as_deref() == Some("block_cache"));
+    assert_eq!(told.expect("nobody is told").kind, FindingKind::RuntimeObject);
+    for round in 0..2u8 {
+        for number in 0..200 {
+            db.put(&key(number), &[round; 20]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    db.compact_range(&db.default_family(), None, None).unwrap();
+    for number in 0..200 {
+        assert_eq!(db.get(&key(number)).unwrap().unwrap(), [1; 20]);
+    }
+    assert!(db.background_error().is_none());
+    let data = cache.stats().role(Role::Data).bytes + cache.stats().role(Role::IndexPiece).bytes;
+    assert!(data as usize <= BUDGET_BYTES + (8 << 10), "{data}");
+    db.close().unwrap();
 }
