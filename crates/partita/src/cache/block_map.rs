@@ -14,8 +14,8 @@
 //! * Without blocks there is no table.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use super::accounts::{Accounts, Charge};
 use super::entry::{CacheObject, Entry, Held, Link};
@@ -24,7 +24,7 @@ use super::home::{Admission, Home, Place, mix};
 use super::shard::Unlink;
 use super::{Cache, Role};
 use crate::error::Result;
-use crate::util::sync::lock;
+use crate::util::sync::{Mutex, lock};
 
 /// Links to cached blocks by offset.
 ///

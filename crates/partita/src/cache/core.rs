@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use super::accounts::Accounts;
 use super::entry::{CacheObject, Held};
@@ -11,7 +11,7 @@ use super::evict::Hands;
 use super::role::{Account, Role};
 use super::shard::{Member, Queue, Shard, Spot};
 use super::{CacheOptions, Limit};
-use crate::util::sync::lock;
+use crate::util::sync::{Mutex, lock};
 
 /// What all handles of a cache share.
 pub(super) struct Core {

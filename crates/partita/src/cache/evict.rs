@@ -22,14 +22,13 @@
 //! when it has none. A queue is spread over the shards; its hand moves in the shard whose front has stood longest, so
 //! that it goes round all entries alike, however they fall to the shards.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use super::core::Core;
 use super::epoch::{self, Retired};
 use super::role::Role;
 use super::shard::{Member, QUEUES, Queue, Shard};
-use crate::util::sync::lock;
+use crate::util::sync::{MutexGuard, lock};
 
 /// Bytes, cost and members of one queue over all shards.
 #[derive(Debug)]

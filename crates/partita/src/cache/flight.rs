@@ -4,10 +4,10 @@
 //! the cache. If the load fails, by an error or a panic, those that waited try in turn, each with its own load: an
 //! error belongs to one caller, and the next attempt may succeed. A load must not ask for the object that it loads.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::entry::{CacheObject, Held};
-use crate::util::sync::lock;
+use crate::util::sync::{Condvar, Mutex, lock};
 
 /// The loads under way of one home.
 pub(super) struct Flights<T: CacheObject>(Mutex<Vec<(u64, Arc<Flight<T>>)>>);

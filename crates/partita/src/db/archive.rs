@@ -10,13 +10,13 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::batch::BATCH_HEADER_BYTES;
 use crate::error::Result;
 use crate::io::{Clock, FileSystem};
 use crate::options::DbOptions;
-use crate::util::sync::lock;
+use crate::util::sync::{Mutex, lock};
 use crate::version::{FileName, FileNumber};
 
 /// Where obsolete logs are kept, and how long.

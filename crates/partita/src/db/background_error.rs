@@ -13,13 +13,12 @@
 //! otherwise: what is reported is what stands in the way now. How the database comes back: `resume.rs`.
 
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Db, DbInner};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::util::sync::{Mutex, lock};
 
 /// What a database was doing when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

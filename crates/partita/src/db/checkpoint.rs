@@ -17,11 +17,11 @@
 //! 3. A table and a log that is not the last never change, so links will do. A log with a link is not recycled.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use super::new_dir::NewDir;
 use super::{BackgroundWork, Db, DbInner};
 use crate::error::{Error, Result};
+use crate::util::sync::atomic::Ordering;
 use crate::util::sync::lock;
 use crate::version::{Cut, FileName, FileNumber};
 

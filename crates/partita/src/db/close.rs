@@ -1,10 +1,10 @@
 //! The end of a database.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::{ColumnFamily, Db, DbInner};
 use crate::error::Result;
+use crate::util::sync::atomic::Ordering;
 use crate::util::sync::lock;
 
 /// What all clones of a [`Db`] share; background jobs hold what is in it. It is closed with the last clone.

@@ -19,12 +19,12 @@
 //!    it came, and no later write is accepted ([`Begun`]).
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::batch::WriteBatch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
-use crate::util::sync::lock;
+use crate::util::sync::{Condvar, Mutex, lock};
 
 /// Bytes of a group from which members insert their own entries. Below, waking them costs more than it saves.
 const TOGETHER_BYTES: usize = 16 << 10;

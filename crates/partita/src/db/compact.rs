@@ -18,7 +18,7 @@
 //!    picked from when it looks until its edit is applied.
 //! 3. A compaction that fails leaves the database as it was; its tables are removed, unless the edit may be on disk.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::stats::LevelCounters;
 #[cfg(doc)]
@@ -31,7 +31,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::{self, Access, Priority, run_together};
 use crate::options::DbOptions;
 use crate::table::ReadContext;
-use crate::util::sync::lock;
+use crate::util::sync::{Condvar, Mutex, MutexGuard, lock};
 use crate::version::edit::{DeletedFile, NewFile};
 use crate::version::{FileName, TableFile, Version, VersionEdit};
 

@@ -4,13 +4,13 @@
 //! * Counters that every write touches are one relaxed addition a batch or a group, never one a key.
 //! * What flushes and compactions come to is added once a job, under a lock that nothing else waits for.
 
+use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, Weak};
 
 use super::stats::LevelCounters;
 use crate::memtable::MemTable;
 use crate::table::ReadContext;
-use crate::util::sync::lock;
+use crate::util::sync::{Mutex, lock};
 
 /// Counters of a database, since it was opened. In cache lines of their own: what readers look at must not move with them.
 #[derive(Debug, Default)]

@@ -2,8 +2,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-
 use super::counters::FamilyCounters;
 use super::holders::Holders;
 use super::progress::FlushProgress;
@@ -14,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::merge::{CompactionFilter, MergeOperator};
 use crate::options::ColumnFamilyOptions;
+use crate::util::sync::ArcSwap;
 use crate::version::{DEFAULT_FAMILY, Family, TableCache};
 
 /// What a column family is opened with, beside what the directory says.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Result;
 use crate::io::SequentialFile;
+use crate::util::sync::atomic::{AtomicU64, Ordering};
 
 /// The front of a file: as many bytes as may be read, which others may raise.
 #[derive(Debug)]

@@ -15,7 +15,6 @@
 //!    together, in edits that count together or not at all.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::family::FamilyState;
@@ -27,6 +26,7 @@ use crate::compaction::NewTable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::Priority;
 use crate::memtable::MemTable;
+use crate::util::sync::atomic::Ordering;
 use crate::util::sync::lock;
 use crate::version::edit::NewFile;
 use crate::version::{FileNumber, VersionEdit};

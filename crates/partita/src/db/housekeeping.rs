@@ -1,11 +1,11 @@
 //! Files that come and go with the database: options files, and those that nobody needs any more.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use super::{ColumnFamily, DbInner};
 use crate::error::Result;
 use crate::options::file::{FamilyOptions, OptionsFile};
+use crate::util::sync::atomic::Ordering;
 use crate::version::{FileName, FileNumber, ObsoleteFile, VersionEdit};
 
 impl DbInner {

@@ -1,10 +1,10 @@
 //! Background jobs of a database: closing waits for them.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use super::DbInner;
 use crate::io::{Priority, Scheduler};
-use crate::util::sync::lock;
+use crate::util::sync::{Condvar, Mutex, lock};
 
 /// Background jobs that have not ended, and whether the database is being closed.
 #[derive(Debug, Default)]

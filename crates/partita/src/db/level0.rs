@@ -1,7 +1,6 @@
 //! From memtables to a table of level 0.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::DbInner;
 use super::family::FamilyState;
@@ -17,6 +16,7 @@ use crate::iter::{InternalIterator, MergingIterator, RangeTombstones};
 use crate::key::{InternalKey, SeqNo};
 use crate::memtable::MemTable;
 use crate::table::{TableBuilder, TableSummary};
+use crate::util::sync::atomic::Ordering;
 use crate::version::{FileName, PendingOutput, VersionSet};
 
 /// Entries after which the progress of a flush is told.

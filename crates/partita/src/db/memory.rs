@@ -19,14 +19,14 @@
 //!   slows down nobody.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use super::pressure::{Pressed, Pressure, StallCause};
 use super::{ColumnFamily, DbInner};
 use crate::cache::Role;
 use crate::error::Result;
-use crate::util::sync::lock;
+use crate::util::sync::atomic::Ordering;
+use crate::util::sync::{Mutex, lock};
 
 /// Memtables get this part of the cache's budget.
 pub(super) const CACHE_SHARE: usize = 2;

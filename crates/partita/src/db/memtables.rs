@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::family::FamilyState;
 use super::pressure::StallCause;
@@ -13,6 +12,7 @@ use crate::cache::Cache;
 use crate::error::Result;
 use crate::key::KeyOrder;
 use crate::memtable::{MemTable, MemTableOptions, MemoryCharge};
+use crate::util::sync::atomic::Ordering;
 use crate::util::sync::lock;
 use crate::version::FileNumber;
 

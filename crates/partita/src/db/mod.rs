@@ -191,8 +191,6 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use arc_swap::ArcSwap;
-
 use close::Opened;
 use counters::DbCounters;
 use follow::Follower;
@@ -207,6 +205,7 @@ use crate::io::FileSystem;
 use crate::key::SeqNo;
 use crate::options::DbOptions;
 use crate::options::file::Finding;
+use crate::util::sync::ArcSwap;
 use crate::version::{OpenTables, VersionSet};
 
 /// An open database. Cheap to clone; all clones are the same database, and any number of threads may use it at once.

@@ -11,8 +11,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-
 use super::counters::{DbCounters, FamilyCounters};
 use super::family::{FamilyState, default_of};
 use super::follow::Follower;
@@ -37,6 +35,7 @@ use crate::merge::{CompactionFilter, MergeOperator, builtin};
 use crate::options::file::{Finding, OptionsFile};
 use crate::options::{ColumnFamilyOptions, DbOptions, ObjectName};
 use crate::table::ReaderOptions;
+use crate::util::sync::ArcSwap;
 use crate::version::{Family, FileName, FileNumber, OpenTables, TableCache, VersionSet};
 
 /// What an opening comes to.

@@ -19,7 +19,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use super::file_front::FileFront;
 use super::open::{Gathered, Opening, Unknown, recover_logs, wal_dir};
@@ -28,6 +27,7 @@ use super::settings::Settings;
 use super::{ColumnFamily, Db, DbBuilder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{FileSystem, SequentialFile};
+use crate::util::sync::atomic::AtomicU64;
 use crate::version::{
     FileName, FileNumber, TableFile, Version, VersionSet, VersionSetOptions, read_current,
 };

@@ -12,8 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 
 use super::background_error::Failure;
 use super::commit::CommitQueue;
@@ -34,6 +33,8 @@ use crate::batch::{BATCH_BYTES_MAX, BATCH_HEADER_BYTES};
 use crate::error::{Error, Result};
 use crate::io::{Access, FileLock, FileSystem, ThreadPool};
 use crate::options::DbOptions;
+use crate::util::sync::atomic::AtomicBool;
+use crate::util::sync::{Condvar, Mutex};
 use crate::version::{
     DEFAULT_FAMILY_NAME, FileName, FileNumber, VersionSet, VersionSetOptions, database_exists,
 };

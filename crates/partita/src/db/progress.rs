@@ -1,10 +1,10 @@
 //! How far a flush has come, for writers that pace themselves by it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::pressure::Pressure;
 use crate::memtable::MemTable;
+use crate::util::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The flush of a family that is under way, if one is.
 #[derive(Debug, Default)]

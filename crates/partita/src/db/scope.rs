@@ -1,13 +1,11 @@
 //! What all sources of one walk share: how far it may go, which keys it is after, and what it cost.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crate::error::Result;
 use crate::iter::Bounds;
 use crate::key::{KeyOrder, PrefixExtractor};
 use crate::table::{ReadContext, TableReader};
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicU64, Ordering};
+use crate::util::sync::{Mutex, lock};
 
 /// The limits and the aim of a walk.
 ///

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use super::family::FamilyState;
 use super::holders::{Held, HeldViews, HolderKind, Holders, Slot};
 use super::read_view::ReadView;
 use crate::key::SeqNo;
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicU64, Ordering};
+use crate::util::sync::{Mutex, lock};
 
 /// A moment of the database, at which it can be read as long as this lives. Cheap to clone.
 ///

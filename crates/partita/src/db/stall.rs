@@ -15,8 +15,7 @@
 //! 4. Without pressure a leader reads two atomics.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::commit::StallMark;
@@ -26,7 +25,8 @@ use super::pressure::{Debt, Pacer, Pressed, Pressure, StallCause};
 use super::writer::Writer;
 use super::{ColumnFamily, Db, DbInner};
 use crate::error::{Error, ErrorKind, Result};
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::util::sync::{Mutex, lock};
 
 /// The longest step of a wait, and what is not worth one.
 const STEP_NANOS: f64 = 1e6;

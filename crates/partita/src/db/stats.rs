@@ -12,12 +12,12 @@
 //! opens a table or reads a file ([`estimates.rs`](super::estimates) does).
 
 use std::ops::AddAssign;
-use std::sync::atomic::Ordering;
 
 use super::{ColumnFamily, Db, Holder, Pinned, SkipCounts, StallStats};
 use crate::cache::{Cache, CacheStats};
 use crate::memtable::MemTable;
 use crate::options::CompactionStyle;
+use crate::util::sync::atomic::Ordering;
 use crate::util::sync::lock;
 use crate::version::Version;
 

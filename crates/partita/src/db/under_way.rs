@@ -1,8 +1,8 @@
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::compaction::Compaction;
 use crate::key::KeyOrder;
-use crate::util::sync::lock;
+use crate::util::sync::{Mutex, MutexGuard, lock};
 
 /// The compactions of a column family that were picked and have not ended: where their outputs will be.
 #[derive(Debug, Default)]

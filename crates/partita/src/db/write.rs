@@ -1,7 +1,6 @@
 //! Writing: a batch is checked whole, then goes through the commit queue.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::apply::{Hints, Target, apply, check, no_family};
 use super::commit::{CommitOptions, LogRecord, Stages};
@@ -12,6 +11,7 @@ use super::{BackgroundWork, ColumnFamily, Db, DbInner};
 use crate::batch::{BatchReader, WriteBatch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
+use crate::util::sync::atomic::Ordering;
 use crate::util::sync::lock;
 
 /// Room for a batch of one record, as they mostly are.

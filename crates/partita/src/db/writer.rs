@@ -1,8 +1,7 @@
 //! What a database opened for writing has beside what readers need.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use super::background_error::Failure;
 use super::commit::CommitQueue;
@@ -12,7 +11,8 @@ use super::log::{LogPlace, Logs};
 use super::stall::Stall;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{Clock, FileLock, Scheduler};
-use crate::util::sync::lock;
+use crate::util::sync::atomic::AtomicBool;
+use crate::util::sync::{Condvar, Mutex, MutexGuard, lock};
 
 /// The writing half of a database.
 ///

@@ -1,7 +1,8 @@
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use crate::cache::{Cache, Role};
+use crate::util::sync::Mutex;
 
 /// Told of the bytes that a memtable takes in all, before they grow and after they shrink.
 ///

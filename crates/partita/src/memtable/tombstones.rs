@@ -11,11 +11,12 @@
 //! and a reader asks `O(log n)` sets. When reads have paid for it, all sets become one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError};
 
 use super::account::Account;
 use crate::iter::{RangeTombstone, RangeTombstones};
 use crate::key::{KeyOrder, SeqNo};
+use crate::util::sync::{RwLock, RwLockReadGuard};
 
 #[derive(Debug, Default)]
 struct Sets {

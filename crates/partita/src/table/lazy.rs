@@ -1,6 +1,7 @@
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 
 use crate::error::Result;
+use crate::util::sync::Mutex;
 
 /// A part of a table that is read at its first use, and kept.
 ///

@@ -1,9 +1,9 @@
 //! Counting by many threads.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::TryLockError;
 
 use super::sync::lock;
+use crate::util::sync::{Mutex, MutexGuard};
 
 /// How many threads count without meeting.
 const SHARDS: usize = 8;
@@ -82,12 +82,20 @@ impl<T: Default> Default for Sharded<T> {
     }
 }
 
+#[cfg(not(shuttle))]
 fn shard_of_this_thread() -> usize {
+    use std::sync::atomic::{AtomicUsize, Ordering};
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static SHARD: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
     }
     SHARD.with(|shard| *shard)
+}
+
+/// The same seed gives the same schedule, whatever ran in the process before.
+#[cfg(shuttle)]
+fn shard_of_this_thread() -> usize {
+    usize::from(super::sync::thread::current().id()) % SHARDS
 }
 
 #[cfg(test)]

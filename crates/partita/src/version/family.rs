@@ -1,10 +1,10 @@
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::builder::FIRST_EPOCH;
 use super::{FileNumber, Version};
 use crate::key::KeyOrder;
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::util::sync::{Mutex, lock};
 
 /// The default column family's id. It exists in every database and cannot be dropped.
 pub const DEFAULT_FAMILY: u32 = 0;

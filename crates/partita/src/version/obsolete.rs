@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::FileNumber;
-use crate::util::sync::lock;
+use crate::util::sync::{Mutex, lock};
 
 /// A file that no version names any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

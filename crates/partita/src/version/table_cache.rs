@@ -1,8 +1,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use super::{FileMeta, FileName, TableCounts, TableFile, unique_id};
 use crate::cache::Cache;
@@ -10,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::io::{Access, FileSystem, RandomAccessFile};
 use crate::key::SeqNo;
 use crate::table::{ReadContext, ReaderOptions, TableReader, verify_table};
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicBool, Ordering};
+use crate::util::sync::{Mutex, RwLock, lock};
 
 /// Opens the tables of a column family when they are first used.
 ///

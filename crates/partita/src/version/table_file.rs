@@ -1,13 +1,13 @@
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use super::obsolete::{ObsoleteFile, ObsoleteFiles};
 use super::table_cache::ReaderSlot;
 use super::{FileMeta, FileNumber, TableCounts};
 use crate::io::RandomAccessFile;
 use crate::key::{KeyOrder, PACKED_LEN, SeqNo, ValueType, pack};
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicBool, Ordering};
+use crate::util::sync::{Mutex, lock};
 
 /// The packed word of a boundary that is the end of a range tombstone.
 const TOMBSTONE_END: u64 = pack(SeqNo::MAX, ValueType::RangeDeletion);

@@ -23,8 +23,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::current::{replace_file, set_current};
 use super::edit::{NewFile, WalAddition};
@@ -40,7 +39,8 @@ use super::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::FileSystem;
 use crate::key::{Comparator, KeyOrder, SeqNo};
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::util::sync::{Mutex, lock};
 
 /// How a set of versions is opened and written.
 #[derive(Clone, Debug)]

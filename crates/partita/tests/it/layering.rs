@@ -121,3 +121,55 @@ fn an_upward_import_is_found() {
     assert_eq!(violations("filter", "x.rs", "let i = crate::iter::next();").len(), 1);
     assert!(violations("table", "x.rs", "use crate::key::SeqNo; // crate::db").is_empty());
 }
+
+/// Files that take locks from the standard library, and why none of them is held where another thread may go on.
+const STD_LOCKS: &[&str] = &[
+    // Statics, held for a few words.
+    "cache/epoch/garbage.rs",
+    "cache/epoch/threads.rs",
+    "io/disk/lock.rs",
+    // It waits for the time of the machine.
+    "io/scheduler/timer.rs",
+    // They say which ones the others take.
+    "memtable/sync.rs",
+    "util/sync.rs",
+];
+
+/// Lines outside of tests that take locks from the standard library.
+fn std_locks(source: &str) -> Vec<&str> {
+    let code = source.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let names = ["Mutex", "Condvar", "RwLock"];
+    let of_std = |line: &&str| line.contains("std::sync::");
+    code.lines()
+        .filter(of_std)
+        .filter(|line| names.iter().any(|name| line.contains(name)))
+        .collect()
+}
+
+/// Else the schedules of `partita-proof` could neither draw who gets a lock nor end when somebody waits for it.
+#[test]
+fn locks_are_taken_from_util_sync() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&src, &mut files);
+    for file in files {
+        let inside = file.strip_prefix(&src).unwrap().to_str().unwrap().to_owned();
+        let is_test =
+            ["tests.rs", "testing.rs", "models.rs"].iter().any(|end| inside.ends_with(end));
+        if is_test || STD_LOCKS.contains(&&*inside) {
+            continue;
+        }
+        let source = fs::read_to_string(&file).unwrap();
+        let found = std_locks(&source);
+        assert!(found.is_empty(), "{inside}: use crate::util::sync in place of {found:?}");
+    }
+}
+
+#[test]
+fn a_lock_of_the_standard_library_is_found() {
+    assert_eq!(std_locks("use std::sync::{Arc, Mutex};\n").len(), 1);
+    assert!(
+        std_locks("use std::sync::Arc;\n\n#[cfg(test)]\nmod tests {\nuse std::sync::Mutex;")
+            .is_empty()
+    );
+}

@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::domain::{Clock, IDLE, Published};
 use super::garbage;
+use crate::util::sync::thread_local;
 
 /// The epoch of all caches of the process.
 pub(super) static CLOCK: Clock = Clock(AtomicU64::new(IDLE + 1));

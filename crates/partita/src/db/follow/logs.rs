@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::apply::{Hints, Target, apply};
 use super::super::file_front::FileFront;
@@ -23,6 +22,7 @@ use crate::io::FileSystem;
 use crate::key::SeqNo;
 use crate::memtable::MemTable;
 use crate::options::WalRecoveryMode;
+use crate::util::sync::atomic::{AtomicU64, Ordering};
 use crate::version::{FileName, FileNumber, Followed, FollowedFamily};
 use crate::wal::{LogReader, LogReaderOptions};
 

@@ -22,8 +22,7 @@ mod logs;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use logs::FollowedLogs;
 
@@ -39,7 +38,8 @@ use super::{ColumnFamily, Db, DbBuilder, DbInner};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{KeyOrder, SeqNo};
 use crate::options::file::{Mode, OptionsFile};
-use crate::util::sync::lock;
+use crate::util::sync::atomic::{AtomicU64, Ordering};
+use crate::util::sync::{Mutex, lock};
 use crate::version::{FileName, FileNumber, Followed, ManifestFollower, Version};
 
 /// What following needs from one time to the next.

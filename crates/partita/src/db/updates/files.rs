@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::batch::{BatchReader, WriteBatch};
 use crate::db::archive::archive_of;
@@ -12,6 +11,7 @@ use crate::db::recover::{logs_from, names_in};
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, SequentialFile};
 use crate::options::WalRecoveryMode;
+use crate::util::sync::atomic::{AtomicU64, Ordering};
 use crate::version::{FileName, FileNumber};
 use crate::wal::{LogReader, LogReaderOptions};
 

@@ -1,8 +1,9 @@
 use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use crate::error::{Error, Result};
+use crate::util::sync::{Mutex, MutexGuard};
 
 /// What a file system is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

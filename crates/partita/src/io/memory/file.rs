@@ -1,9 +1,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::io::{RandomAccessFile, WritableFile};
+use crate::util::sync::{Mutex, MutexGuard};
 
 /// A file that is a byte vector, for tests and for bytes that never reach a disk.
 pub struct MemoryFile {

@@ -1,12 +1,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::Unsynced;
 use super::file::copy_from;
 use super::tree::{FileNode, Tree};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{FileLock, FileSystem, RandomAccessFile, SequentialFile, WritableFile};
+use crate::util::sync::{Mutex, MutexGuard};
 
 /// A file system in memory that knows what a power cut would leave of it. Clones are the same file system.
 ///

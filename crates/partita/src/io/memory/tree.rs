@@ -1,12 +1,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::Unsynced;
 use super::content::{Content, KeptEdits};
 use crate::error::{Error, Result};
 use crate::io::random::SplitMix64;
+use crate::util::sync::{Mutex, MutexGuard};
 
 /// A file, whatever its names are.
 #[derive(Clone, Debug, Default)]

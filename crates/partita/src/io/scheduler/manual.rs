@@ -1,9 +1,10 @@
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::{Job, Priority, Scheduler};
 use crate::io::random::SplitMix64;
+use crate::util::sync::{Mutex, MutexGuard};
 
 /// Runs jobs when it is told to, on the caller's thread, in the order they came or in one drawn from a seed: the same
 /// calls give the same history every time.

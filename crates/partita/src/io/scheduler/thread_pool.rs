@@ -1,11 +1,12 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::timer::Timer;
 use super::{Job, Priority, Scheduler};
+use crate::util::sync::thread::{self, JoinHandle};
+use crate::util::sync::{Condvar, Mutex, MutexGuard};
 
 /// Threads that run jobs. Each priority has its own, so that a flush never waits for a compaction.
 ///

@@ -1,8 +1,9 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::{Job, Priority, Scheduler};
+use crate::util::sync::{Condvar, Mutex, MutexGuard};
 
 /// Runs `jobs`, on this thread and on as many others as the scheduler gives, and returns when all are done.
 ///
