@@ -1,22 +1,43 @@
 //! `partita-proof`: proofs over many histories, for as long as one likes.
 
+#[cfg(not(shuttle))]
+use std::alloc::System;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Arg, Command, value_parser};
+#[cfg(not(shuttle))]
+use cap::Cap;
+#[cfg(not(shuttle))]
+use clap::ArgMatches;
+use clap::{Arg, ArgAction, Command, value_parser};
 use partita_proof::campaign::Campaign;
 use partita_proof::crash::{self, Cuts};
+use partita_proof::crowd::Counted;
 use partita_proof::faults::{self, Faults};
 use partita_proof::metamorphic;
+use partita_proof::schedules;
 use partita_proof::subject::Compared;
+#[cfg(not(shuttle))]
+use partita_proof::{crowd::script::Size, soak::Soak};
+
+/// Counts what is allocated, for the soak.
+#[cfg(not(shuttle))]
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let (name, arguments) = matches.subcommand().expect("clap asks for one");
     let seeds = arguments.get_one::<u64>("seed").copied().unwrap_or(0);
-    let count = arguments.get_one::<u64>("histories").copied().unwrap_or(u64::MAX - seeds);
+    let count = arguments
+        .try_get_one::<u64>("histories")
+        .ok()
+        .flatten()
+        .copied()
+        .unwrap_or(u64::MAX - seeds);
     let minutes = arguments.get_one::<u64>("minutes");
-    let steps = arguments.get_one::<usize>("steps").copied().unwrap_or(0);
+    let steps = arguments.try_get_one::<usize>("steps").ok().flatten().copied().unwrap_or(0);
     let campaign = |name| Campaign {
         name,
         seeds: seeds..seeds + count,
@@ -44,7 +65,56 @@ fn main() -> ExitCode {
             println!("{:?}", outcome.sum);
             ended(outcome.failures.is_empty(), &outcome.failed_seeds().to_string())
         }
+        #[cfg(not(shuttle))]
+        "soak" => soak(arguments),
+        "schedules" if arguments.get_flag("here") => {
+            schedules::end_if_it_hangs();
+            let counted = schedules::prove(seeds, steps as u32);
+            let numbers = counted.map(|it| it.to_numbers());
+            match numbers {
+                Ok(numbers) => println!("{}{numbers}", schedules::COUNTED),
+                Err(said) => eprintln!("{said}"),
+            }
+            ExitCode::SUCCESS
+        }
+        "schedules" => {
+            if !schedules::SEEDED {
+                eprintln!(
+                    "built without RUSTFLAGS=\"--cfg shuttle\": the system schedules the threads"
+                );
+            }
+            let prove = |seed| schedules::prove_in_child(seed, steps as u32);
+            let outcome = campaign("schedules").run(prove, Counted::add);
+            println!("{:?}", outcome.sum);
+            ended(outcome.failures.is_empty(), &outcome.failed_seeds().to_string())
+        }
         _ => unreachable!("clap knows the commands"),
+    }
+}
+
+#[cfg(not(shuttle))]
+fn soak(arguments: &ArgMatches) -> ExitCode {
+    let minutes = arguments.get_one::<u64>("minutes").copied().unwrap_or(30);
+    let dir = arguments.get_one::<PathBuf>("dir").cloned().unwrap_or_else(|| {
+        std::env::temp_dir().join(format!("partita-soak-{}", std::process::id()))
+    });
+    let soak = Soak {
+        dir,
+        time: Duration::from_secs(60 * minutes),
+        openings: 4 + minutes as u32 / 2,
+        seed: arguments.get_one::<u64>("seed").copied().unwrap_or(0),
+        size: Size::LARGE,
+        heap_bytes: || ALLOCATOR.allocated() as u64,
+    };
+    match soak.run() {
+        Ok(report) => {
+            println!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(said) => {
+            eprintln!("soak: {said}");
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -88,6 +158,23 @@ fn command() -> Command {
     let faults = Command::new("faults")
         .about("A history in which one call of the file system goes wrong")
         .arg(numbers("every", "Of the calls, one in so many").default_value("1"));
+    let schedules = Command::new("schedules")
+        .about("Many threads use one database at once, in schedules drawn from seeds")
+        .after_help("For seeds to draw schedules, build with RUSTFLAGS=\"--cfg shuttle\".")
+        .arg(Arg::new("here").long("here").action(ArgAction::SetTrue).help(
+            "In this process, and only the first seed; without it, each in a process of its own",
+        ));
+    let soak = Command::new("soak")
+        .about("Many threads use one database on a disk; what it took, it gives back")
+        .arg(numbers("minutes", "How long").default_value("30"))
+        .arg(numbers("seed", "What is written").default_value("0"))
+        .arg(
+            Arg::new("dir")
+                .long("dir")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .help("A new directory, which is removed after; default: one for temporary files"),
+        );
     Command::new("partita-proof")
         .about("Random histories of whole databases, and what is proven with them")
         .subcommand_required(true)
@@ -95,6 +182,8 @@ fn command() -> Command {
         .subcommand(over_seeds(metamorphic, "400"))
         .subcommand(over_seeds(crash, "60"))
         .subcommand(over_seeds(faults, "60"))
+        .subcommand(over_seeds(schedules, "24"))
+        .subcommands(cfg!(not(shuttle)).then_some(soak))
 }
 
 #[cfg(test)]

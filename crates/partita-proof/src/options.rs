@@ -161,6 +161,22 @@ impl OptionSet {
         Self { db, family, table, budget_bytes: BUDGETS[random.usize(..BUDGETS.len())] }
     }
 
+    /// The same with another value of an option of its families.
+    #[must_use]
+    pub fn with_family(mut self, name: &'static str, value: &'static str) -> Self {
+        self.family.retain(|(other, _)| *other != name);
+        self.family.push((name, value));
+        self
+    }
+
+    /// The same with another value of an option of the database.
+    #[must_use]
+    pub fn with_db(mut self, name: &'static str, value: &'static str) -> Self {
+        self.db.retain(|(other, _)| *other != name);
+        self.db.push((name, value));
+        self
+    }
+
     /// The database's options for Partita, which may create what is missing.
     pub fn db_options(&self) -> DbOptions {
         let mut options = DbOptions {

@@ -80,7 +80,8 @@ impl Place {
         })
     }
 
-    fn beside(&self, what: &str) -> PathBuf {
+    /// A directory beside the database.
+    pub fn beside(&self, what: &str) -> PathBuf {
         let name = self.dir.file_name().unwrap_or_default().to_string_lossy();
         self.dir.with_file_name(format!("{name}.{what}"))
     }
@@ -94,7 +95,7 @@ pub struct Ours {
     db: Option<Db>,
     options: usize,
     snapshots: BTreeMap<u32, Snapshot>,
-    /// External files made so far.
+    /// Times that external files were ingested.
     external: u64,
     /// The file system, if it is one in memory that can lose what a kill loses.
     memory: Option<MemoryFileSystem>,
@@ -152,37 +153,14 @@ impl Ours {
     }
 
     fn ingest(&mut self, files: &[(Slot, Vec<Row>)]) -> Result<()> {
-        let fs = Arc::clone(&self.place.fs);
-        let dir = self.place.beside("external");
-        fs.create_dir_all(&dir)?;
-        let mut families = Vec::new();
-        for (slot, rows) in files {
-            self.external += 1;
-            let path = dir.join(format!("{}.sst", self.external));
-            if fs.exists(&path)? {
-                fs.remove(&path)?;
-            }
-            let family = self.family(*slot)?;
-            let mut writer = self.db().sst_file_writer(&family, &path)?;
-            for (key, value) in rows {
-                writer.put(key, value)?;
-            }
-            writer.finish()?;
-            families.push((family, vec![path]));
-        }
+        self.external += 1;
         let transfer = match self.external % 3 {
             0 => FileTransfer::Copy,
             1 => FileTransfer::Link,
             _ => FileTransfer::Move,
         };
         let options = IngestOptions { transfer, ..IngestOptions::default() };
-        self.db().ingest_several(&families, &options)?;
-        for path in families.iter().flat_map(|(_, paths)| paths) {
-            if fs.exists(path)? {
-                fs.remove(path)?;
-            }
-        }
-        Ok(())
+        ingest(self.db(), &*self.place.fs, &self.place.beside("external"), files, &options)
     }
 
     fn purge(&self, slot: Slot, epoch: u32) -> Result<()> {
@@ -282,6 +260,31 @@ pub fn batch(db: &Db, changes: &[Change]) -> Result<WriteBatch> {
         }?;
     }
     Ok(batch)
+}
+
+/// Makes external files in this directory, one for each family, and ingests them in one step.
+pub fn ingest(
+    db: &Db,
+    fs: &dyn FileSystem,
+    dir: &Path,
+    files: &[(Slot, Vec<Row>)],
+    options: &IngestOptions,
+) -> Result<()> {
+    remove_dir(fs, dir)?;
+    fs.create_dir_all(dir)?;
+    let mut families = Vec::new();
+    for (number, (slot, rows)) in files.iter().enumerate() {
+        let path = dir.join(format!("{number}.sst"));
+        let family = db.family(slot.name())?;
+        let mut writer = db.sst_file_writer(&family, &path)?;
+        for (key, value) in rows {
+            writer.put(key, value)?;
+        }
+        writer.finish()?;
+        families.push((family, vec![path]));
+    }
+    db.ingest_several(&families, options)?;
+    remove_dir(fs, dir)
 }
 
 /// Removes a directory with its files, if it is there.
