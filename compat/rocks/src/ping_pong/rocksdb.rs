@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use partita::batch::Record;
 use partita_proof::ours::Place;
@@ -110,6 +111,22 @@ impl Theirs {
         self.db.write_records([(at, range), (at, end)], Logging::Buffered)
     }
 
+    /// Tries again where RocksDB says so, which it seldom does.
+    fn ingest_one(&self, family: usize, path: &Path, how: Ingestion) -> Result<(), String> {
+        const ATTEMPTS: usize = 100;
+        let mut ingested = Ok(());
+        for _ in 0..ATTEMPTS {
+            ingested = self.db.ingest(family, &[path.to_owned()], how);
+            match &ingested {
+                Err(said) if said.starts_with("Operation failed. Try again.") => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                _ => break,
+            }
+        }
+        ingested
+    }
+
     #[cfg(feature = "latest")]
     fn copy(&mut self, from: Slot, to: Slot) -> Result<(), String> {
         let dir = super::beside(&self.place.dir, "export");
@@ -161,7 +178,13 @@ impl Player for Theirs {
         self.ingested += 1;
         let how = Ingestion { moved: self.ingested.is_multiple_of(2), ..Ingestion::default() };
         files.iter().try_for_each(|(slot, path)| {
-            self.db.ingest(self.family(*slot), std::slice::from_ref(path), how)
+            let at = self.family(*slot);
+            // Universal compaction before 7.10 merges a file that was ingested past the memtable with older ones on level 0,
+            // and then refuses the memtable: their sequence numbers overlap (RocksDB's pull request 10776).
+            if !cfg!(feature = "latest") && self.family_options.contains("Universal") {
+                self.db.flush(at)?;
+            }
+            self.ingest_one(at, path, how)
         })
     }
 
