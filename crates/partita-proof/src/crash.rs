@@ -196,7 +196,8 @@ impl Timeline {
         self.progress.acknowledged = self.progress.begun;
         let is_durable = match step {
             Step::Write(_, durability) => *durability == Durability::Synced,
-            Step::SyncLog | Step::Flush(_) | Step::Ingest(_) => true,
+            // A flush of one family syncs nothing where that family has nothing to flush.
+            Step::SyncLog | Step::Flush(None) | Step::Ingest(_) => true,
             _ => false,
         };
         if is_durable {

@@ -15,7 +15,9 @@ use partita_proof::campaign::Campaign;
 use partita_proof::crash::{self, Cuts};
 use partita_proof::crowd::Counted;
 use partita_proof::faults::{self, Faults};
+use partita_proof::history::history;
 use partita_proof::metamorphic;
+use partita_proof::options::Readers;
 use partita_proof::schedules;
 use partita_proof::subject::Compared;
 #[cfg(not(shuttle))]
@@ -30,6 +32,10 @@ fn main() -> ExitCode {
     let matches = command().get_matches();
     let (name, arguments) = matches.subcommand().expect("clap asks for one");
     let seeds = arguments.get_one::<u64>("seed").copied().unwrap_or(0);
+    if name == "show" {
+        show(seeds, arguments.get_one::<usize>("steps").copied().unwrap_or(0));
+        return ExitCode::SUCCESS;
+    }
     let count = arguments
         .try_get_one::<u64>("histories")
         .ok()
@@ -118,6 +124,15 @@ fn soak(arguments: &ArgMatches) -> ExitCode {
     }
 }
 
+fn show(seed: u64, steps: usize) {
+    for (at, set) in crash::sets(seed, Readers::Rocks11).iter().enumerate() {
+        println!("options {at}: {set:?}");
+    }
+    for (at, step) in history(seed, &crash::plan(seed, steps)).iter().enumerate() {
+        println!("step {at}: {step:?}");
+    }
+}
+
 fn ended(is_proven: bool, failed: &str) -> ExitCode {
     if is_proven {
         return ExitCode::SUCCESS;
@@ -175,11 +190,16 @@ fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("A new directory, which is removed after; default: one for temporary files"),
         );
+    let show = Command::new("show")
+        .about("Prints the options and steps of a history that `crash` and `faults` do")
+        .arg(numbers("seed", "The seed").default_value("0"))
+        .arg(sizes("steps", "Steps of the history", "60"));
     Command::new("partita-proof")
         .about("Random histories of whole databases, and what is proven with them")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(over_seeds(metamorphic, "400"))
+        .subcommand(show)
         .subcommand(over_seeds(crash, "60"))
         .subcommand(over_seeds(faults, "60"))
         .subcommand(over_seeds(schedules, "24"))
