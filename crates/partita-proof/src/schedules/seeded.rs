@@ -115,3 +115,55 @@ impl Scheduler for Drawn {
         self.random.u64(..)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use partita::db::{DbBuilder, IngestOptions};
+    use partita::io::{MemoryFileSystem, ThreadPool};
+    use partita::options::DbOptions;
+
+    use super::*;
+    use crate::ours::ingest;
+    use crate::step::Slot;
+
+    /// A memtable gets writes after the files have come that an older view of it does not have.
+    fn ingest_and_write_while_somebody_iterates() {
+        let fs = Arc::new(MemoryFileSystem::new());
+        let options = DbOptions { create_if_missing: true, ..DbOptions::default() };
+        let builder = DbBuilder::new("/db").file_system(Arc::clone(&fs) as _).options(options);
+        let db = builder.scheduler(Arc::new(ThreadPool::new(1, 1))).open().unwrap();
+        shuttle::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..4u8 {
+                    let files = [(Slot::DEFAULT, vec![(b"ingested".to_vec(), vec![round])])];
+                    let options = IngestOptions::default();
+                    ingest(&db, &*fs, "/external".as_ref(), &files, &options).unwrap();
+                    db.put(b"written", &[round]).unwrap();
+                }
+            });
+            // See `Crowd::gather` for why this thread has nothing to do.
+            scope.spawn(|| {
+                for _ in 0..6 {
+                    let mut iter = db.iter().unwrap();
+                    let mut round_of = |key: &[u8]| {
+                        iter.seek(key).unwrap();
+                        if iter.is_valid() && iter.key() == key { iter.value()[0] } else { 0 }
+                    };
+                    let (written, ingested) = (round_of(b"written"), round_of(b"ingested"));
+                    assert!(ingested >= written, "{written} was written, {ingested} not ingested");
+                }
+            });
+        });
+    }
+
+    #[test]
+    fn who_sees_a_write_sees_the_files_that_came_before_it() {
+        for seed in 0..1000 {
+            let work = || {
+                ingest_and_write_while_somebody_iterates();
+                Ok(Counted::default())
+            };
+            in_schedule(seed, work).unwrap_or_else(|said| panic!("seed {seed}: {said}"));
+        }
+    }
+}

@@ -13,6 +13,7 @@ use crate::key::KeyOrder;
 use crate::merge::{CompactionFilter, MergeOperator};
 use crate::options::ColumnFamilyOptions;
 use crate::util::sync::ArcSwap;
+use crate::util::sync::atomic::AtomicU64;
 use crate::version::{DEFAULT_FAMILY, Family, TableCache};
 
 /// What a column family is opened with, beside what the directory says.
@@ -50,6 +51,8 @@ pub(super) struct FamilyState {
     pub(super) tables: Arc<TableCache>,
     /// Who walks over the database.
     pub(super) holders: Arc<Holders>,
+    /// How often files were ingested that views show. Who reads what is published asks before and after: see `Db::moment_of`.
+    pub(super) ingestions: AtomicU64,
     /// Readers take the pointer without a lock; it is replaced under the database's lock.
     pub(super) view: ArcSwap<ReadView>,
 }

@@ -36,6 +36,7 @@ use crate::options::file::{Finding, OptionsFile};
 use crate::options::{ColumnFamilyOptions, DbOptions, ObjectName};
 use crate::table::ReaderOptions;
 use crate::util::sync::ArcSwap;
+use crate::util::sync::atomic::AtomicU64;
 use crate::version::{Family, FileName, FileNumber, OpenTables, TableCache, VersionSet};
 
 /// What an opening comes to.
@@ -205,6 +206,7 @@ impl<'o> Opening<'o> {
             tables: Arc::new(tables),
             flushing: FlushProgress::default(),
             holders: Arc::clone(&self.holders),
+            ingestions: AtomicU64::new(0),
             view: ArcSwap::from_pointee(view),
         })
     }

@@ -18,6 +18,7 @@ use super::{ColumnFamily, Db, ReadOptions, ReadTier};
 use crate::error::{ErrorKind, Result};
 use crate::key::{LookupKey, SeqNo};
 use crate::table::{KeyBuf, ReadContext};
+use crate::util::sync::atomic::Ordering;
 
 /// What one read looks at: everything that its moment depends on.
 #[derive(Clone, Copy)]
@@ -440,17 +441,20 @@ impl Db {
         family: &ColumnFamily,
         options: &ReadOptions,
     ) -> (Guard<Arc<ReadView>>, SeqNo) {
-        // The view first: a later one may lack versions that only an earlier reader sees.
-        let view = family.0.view.load();
-        match &options.snapshot {
-            None => {
+        let Some(snapshot) = &options.snapshot else {
+            loop {
+                let ingestions = family.0.ingestions.load(Ordering::Acquire);
+                // The view first: a later one may lack versions that only an earlier reader sees.
+                let view = family.0.view.load();
                 let seqno = view.moment.unwrap_or_else(|| self.visible_seqno());
-                (view, seqno)
+                // Its memtable may have got writes since that came behind files which it does not have.
+                if family.0.ingestions.load(Ordering::Acquire) == ingestions {
+                    return (view, seqno);
+                }
             }
-            Some(snapshot) => {
-                let held = snapshot.view_of(family.id()).cloned();
-                (held.map_or(view, Guard::from_inner), snapshot.seqno())
-            }
-        }
+        };
+        let view = family.0.view.load();
+        let held = snapshot.view_of(family.id()).cloned();
+        (held.map_or(view, Guard::from_inner), snapshot.seqno())
     }
 }

@@ -40,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::filter::FilterLevel;
 use crate::key::SeqNo;
 use crate::table::{SstFileWriter, TableContext};
+use crate::util::sync::atomic::Ordering;
 use crate::version::edit::NewFile;
 use crate::version::{BEHIND_EPOCH, FileNumber, VersionEdit};
 
@@ -292,6 +293,8 @@ impl DbInner {
         if applied.is_ok() {
             for FamilyFiles { family, .. } in families.iter() {
                 self.install_version(family)?;
+                // Before any write after them is published.
+                family.0.ingestions.fetch_add(1, Ordering::AcqRel);
             }
         }
         self.versions.raise_last_sequence(numbers.last());
