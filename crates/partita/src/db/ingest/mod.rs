@@ -3,7 +3,7 @@
 //! ```text
 //! external.rs    each file is opened, judged, read through; then linked or copied into the directory   nothing has changed yet
 //! ---- front of the commit queue: nobody writes
-//! memtables      flushed, if they have keys of a file's range
+//! memtables      flushed, if they have keys of a file's range, or a file would come before them on level 0
 //! log            synced: what was written before is durable before the files are
 //! place.rs       no compaction is picked; each file gets a level and a sequence number
 //! edits          one for each family, which count together or not at all
@@ -30,7 +30,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use external::External;
-use place::{Numbers, Tree, place_all, place_behind, refuse_upper_levels};
+use place::{Numbers, Place, Tree, place_all, place_behind, refuse_upper_levels};
 
 use super::incoming::FileTransfer;
 use super::stats::LevelCounters;
@@ -55,7 +55,8 @@ pub struct IngestOptions {
     /// Whether files may get a sequence number. Without one they can be ingested only where no key of their range is, and if
     /// `snapshot_consistency` asks for none. Default: yes.
     pub allow_global_seqno: bool,
-    /// Whether memtables that have keys of a file's range may be flushed, while writers wait. Default: yes.
+    /// Whether memtables that have keys of a file's range, or would be overtaken by a file on level 0, may be flushed, while
+    /// writers wait. Default: yes.
     pub allow_blocking_flush: bool,
     /// Whether every block of each file is read and checked first: checksums, order, filters, counts. Default: yes. Without,
     /// damage shows when somebody reads it.
@@ -248,42 +249,27 @@ impl DbInner {
         }
         self.flush_what_is_covered(families, options)?;
         self.sync_log()?;
-        // No two threads that lock several wait for each other: only who leads the queue does.
-        let none_picked: Vec<NonePicked<'_>> =
-            families.iter().map(|family| family.family.0.under_way.lock()).collect();
-        let last = self.versions.last_sequence();
-        let needs_numbers = options.snapshot_consistency && options.allow_global_seqno;
-        let mut numbers = Numbers::behind(last, needs_numbers);
-        let mut ingested = Vec::new();
-        let mut edits = Vec::new();
-        for (FamilyFiles { family, files }, none_picked) in families.iter().zip(&none_picked) {
-            let tree = Tree::new(&family.0, none_picked);
-            let places = match options.behind {
-                true => place_behind(&tree, files)?,
-                false => place_all(&tree, files, &mut numbers)?,
-            };
-            if options.fail_if_not_bottommost_level {
-                refuse_upper_levels(&family.0, files, &places)?;
-            }
-            let new_files = files.iter().zip(&places).map(|(file, place)| {
-                ingested.push(file.ingested(place.level, place.seqno));
-                let now = self.builder.clock.unix_seconds();
-                let epoch = match options.behind {
-                    true => BEHIND_EPOCH,
-                    false => family.0.family.new_epoch(),
-                };
-                let file = file.meta(place.seqno, epoch, now);
-                NewFile { level: place.level as u32, file }
+        let placed = self.place(families, options)?;
+        let edits =
+            families.iter().zip(&placed.places).map(|(FamilyFiles { family, files }, places)| {
+                let new_files = files.iter().zip(places).map(|(file, place)| {
+                    let now = self.builder.clock.unix_seconds();
+                    let epoch = match options.behind {
+                        true => BEHIND_EPOCH,
+                        false => family.0.family.new_epoch(),
+                    };
+                    let file = file.meta(place.seqno, epoch, now);
+                    NewFile { level: place.level as u32, file }
+                });
+                let (family, new_files) = (family.id(), new_files.collect());
+                VersionEdit { family, new_files, ..VersionEdit::default() }
             });
-            edits.push(VersionEdit {
-                family: family.id(),
-                new_files: new_files.collect(),
-                ..VersionEdit::default()
-            });
-        }
-        if !options.behind {
-            self.refuse_numbers(&numbers, options)?;
-        }
+        let edits = edits.collect();
+        let ingested = families.iter().zip(&placed.places).flat_map(|(family, places)| {
+            let files = family.files.iter().zip(places);
+            files.map(|(file, place)| file.ingested(place.level, place.seqno))
+        });
+        let ingested = ingested.collect();
         // From here on the manifest may name them, whatever comes back.
         families
             .iter_mut()
@@ -297,8 +283,52 @@ impl DbInner {
                 family.0.ingestions.fetch_add(1, Ordering::AcqRel);
             }
         }
-        self.versions.raise_last_sequence(numbers.last());
+        self.versions.raise_last_sequence(placed.numbers.last());
         applied.map(|()| ingested)
+    }
+
+    /// Finds a level and a sequence number for each file. The caller leads the commit queue.
+    fn place<'f>(
+        &self,
+        families: &[FamilyFiles<'f>],
+        options: &IngestOptions,
+    ) -> Result<Placed<'f>> {
+        loop {
+            // No two threads that lock several wait for each other: only who leads the queue does.
+            let none_picked: Vec<NonePicked<'f>> =
+                families.iter().map(|family| family.family.0.under_way.lock()).collect();
+            let last = self.versions.last_sequence();
+            let needs_numbers = options.snapshot_consistency && options.allow_global_seqno;
+            let mut numbers = Numbers::behind(last, needs_numbers);
+            let mut places = Vec::new();
+            for (FamilyFiles { family, files }, none_picked) in families.iter().zip(&none_picked) {
+                let tree = Tree::new(&family.0, none_picked);
+                let of_family = match options.behind {
+                    true => place_behind(&tree, files)?,
+                    false => place_all(&tree, files, &mut numbers)?,
+                };
+                if options.fail_if_not_bottommost_level {
+                    refuse_upper_levels(&family.0, files, &of_family)?;
+                }
+                places.push(of_family);
+            }
+            if !options.behind {
+                self.refuse_numbers(&numbers, options)?;
+            }
+            let overtaking: Vec<ColumnFamily> = families
+                .iter()
+                .zip(&places)
+                .filter(|(family, places)| overtakes_memtables(family.family, places))
+                .map(|(family, _)| family.family.clone())
+                .collect();
+            if overtaking.is_empty() {
+                return Ok(Placed { places, numbers, _none_picked: none_picked });
+            }
+            // Nobody writes, so that once is enough.
+            drop(none_picked);
+            refuse_flush(options, "would be overtaken on level 0 by a file")?;
+            self.flush_at_the_front(&overtaking)?;
+        }
     }
 
     fn refuse_numbers(&self, numbers: &Numbers, options: &IngestOptions) -> Result<()> {
@@ -339,11 +369,32 @@ impl DbInner {
         if covered.is_empty() {
             return Ok(());
         }
-        if !options.allow_blocking_flush {
-            return Err(Error::invalid_argument(
-                "a memtable has keys of a file's range and would have to be flushed (allow_blocking_flush)",
-            ));
-        }
+        refuse_flush(options, "has keys of a file's range")?;
         self.flush_at_the_front(&covered)
+    }
+}
+
+/// Where the files of each family go, while no compaction is picked.
+struct Placed<'f> {
+    places: Vec<Vec<Place>>,
+    numbers: Numbers,
+    _none_picked: Vec<NonePicked<'f>>,
+}
+
+/// Whether a file comes to stand on level 0 before entries that are older and still in memory.
+///
+/// It may be merged there with older files, and the sequence numbers of that table, and of the one that the memtable becomes,
+/// would reach into each other. RocksDB before 7.10 orders level 0 by them, and would show the older entries.
+fn overtakes_memtables(family: &ColumnFamily, places: &[Place]) -> bool {
+    places.iter().any(|place| place.level == 0)
+        && family.0.view.load().memtables().any(|memtable| !memtable.is_empty())
+}
+
+fn refuse_flush(options: &IngestOptions, why: &str) -> Result<()> {
+    match options.allow_blocking_flush {
+        true => Ok(()),
+        false => Err(Error::invalid_argument(format!(
+            "a memtable {why} and would have to be flushed (allow_blocking_flush)"
+        ))),
     }
 }

@@ -583,6 +583,7 @@ fn random_history(style: CompactionStyle, seed: u64) {
         }
         let expected: Pairs = model.clone().into_iter().collect();
         assert!(all(&db, &family) == expected, "{style:?}, seed {seed}, round {round}");
+        assert_level0_in_order(&family, &format!("{style:?}, seed {seed}, round {round}"));
     }
     db.wait_for_background_work().unwrap();
     assert_eq!(state(&db), model.clone().into_iter().collect::<Pairs>());
@@ -591,6 +592,45 @@ fn random_history(style: CompactionStyle, seed: u64) {
     assert_eq!(state(&again), model.into_iter().collect::<Pairs>());
     let deep: usize = levels_seen[1..].iter().sum();
     assert!(style == CompactionStyle::Fifo || deep > 3, "{levels_seen:?}");
+}
+
+/// RocksDB before 7.10 orders level 0 by sequence numbers, and we by epochs: it must come to the same.
+fn assert_level0_in_order(family: &ColumnFamily, what: &str) {
+    let version = family.0.family.current();
+    let numbers = version.levels()[0].files().iter();
+    let numbers: Vec<_> = numbers.map(|it| (it.smallest_seqno, it.largest_seqno)).collect();
+    let in_order = numbers.windows(2).all(|pair| pair[0].0 > pair[1].1);
+    assert!(in_order, "{what}: newest first {numbers:?}");
+}
+
+#[test]
+fn a_file_that_is_merged_on_level_0_has_not_overtaken_what_is_in_memory() {
+    let (_, fs) = disk();
+    let options = ColumnFamilyOptions {
+        compaction_style: CompactionStyle::Universal,
+        level0_file_num_compaction_trigger: 3,
+        ..ColumnFamilyOptions::default()
+    };
+    let db = open_with(&fs, &options);
+    let family = db.default_family();
+    // The oldest run is much larger, so that the two newer ones are merged by themselves.
+    for at in 0..500 {
+        db.put(format!("key{at:03}").as_bytes(), &[at as u8; 200]).unwrap();
+    }
+    db.flush().unwrap();
+    db.put(b"key100", b"old").unwrap();
+    db.put(b"key300", b"old").unwrap();
+    db.flush().unwrap();
+    db.put(b"key100", b"new").unwrap();
+    let path = external(&db, "1", &[("key200", "ingested")]);
+    let no_flush = IngestOptions { allow_blocking_flush: false, ..DEFAULT };
+    let refused = db.ingest(&family, &[&path], &no_flush).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+    assert_eq!(db.ingest(&family, &[path], &DEFAULT).unwrap()[0].level, 0);
+    db.wait_for_background_work().unwrap();
+    db.flush().unwrap();
+    assert_level0_in_order(&family, "merged");
+    assert_eq!(db.get(b"key100").unwrap().unwrap(), b"new");
 }
 
 fn family_options_of(style: CompactionStyle) -> ColumnFamilyOptions {
