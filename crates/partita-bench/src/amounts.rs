@@ -65,10 +65,11 @@ mod tests {
             ("4 KiB", 4096),
             ("64MB", 64 << 20),
             ("1g", 1 << 30),
+            ("1.5 GB", 3 << 29),
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "MiB", "-1", "1.5G", "1 parsec", "99999999999G", "KiB4"] {
+        for text in ["", "MiB", "-1", "1.5.2G", "1 parsec", "99999999999G", "KiB4"] {
             assert!(parse_size(text).unwrap_err().contains("64MiB"), "{text}");
         }
     }

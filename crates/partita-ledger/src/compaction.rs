@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -46,6 +46,9 @@ pub struct CompactionStats {
 #[derive(Debug)]
 pub(crate) struct Compactions {
     is_running: AtomicBool,
+    /// Held from the look at the clock until the next one by interval is set off, or two who look at once compact one after
+    /// the other.
+    by_interval: Mutex<()>,
     past: Mutex<CompactionStats>,
     timer: Option<Timer>,
 }
@@ -55,6 +58,7 @@ impl Compactions {
     pub(crate) fn new(interval: Option<Duration>, now_nanos: u64) -> Self {
         Self {
             is_running: AtomicBool::new(false),
+            by_interval: Mutex::default(),
             past: Mutex::default(),
             timer: interval.map(|interval| Timer::new(interval, now_nanos)),
         }
@@ -62,6 +66,15 @@ impl Compactions {
 
     pub(crate) fn is_running(&self) -> bool {
         self.is_running.load(Ordering::Acquire)
+    }
+
+    /// The turn to see whether one is due by interval, and to do it; `None` if somebody has it.
+    pub(crate) fn turn_by_interval(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.by_interval.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Nanoseconds until one is due by interval; `None` if there are none by interval.

@@ -399,6 +399,7 @@ impl Inner {
     }
 
     fn compact_if_due(&self) -> Result<Option<Compaction>> {
+        let Some(_turn) = self.compactions.turn_by_interval() else { return Ok(None) };
         let due_in = self.compactions.due_in_nanos(self.clock.monotonic_nanos());
         if due_in != Some(0) || self.compactions.is_running() {
             return Ok(None);

@@ -93,6 +93,7 @@ impl DbBuilder {
     /// # let db = builder.open()?;
     /// db.put(b"apple", b"red")?;
     /// db.close()?;
+    /// # drop(db);
     /// # disk.create("/db/CURRENT".as_ref())?.sync()?;
     /// let broken = DbBuilder::new("/db"); // whose CURRENT is empty
     /// # let broken = broken.file_system(disk.clone());
