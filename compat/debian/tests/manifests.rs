@@ -147,7 +147,7 @@ fn make_database(dir: &Path) {
     let options = VersionSetOptions { manifest_bytes_max: 4096, ..VersionSetOptions::default() };
     let set = VersionSet::create_new(fs, dir, KeyOrder::Bytewise, ID, options).unwrap();
     for name in ["second", "third", "gone"] {
-        set.create_family(name, KeyOrder::Bytewise, 1.into(), 7).unwrap();
+        set.create_family(name, KeyOrder::Bytewise, 1.into(), 7, |_| Ok(Vec::new())).unwrap();
     }
     set.drop_family(set.family_named("gone").unwrap().id()).unwrap();
     let mut seqno = 0;
