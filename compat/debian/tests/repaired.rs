@@ -87,6 +87,15 @@ fn repair(dir: &Path, to: &Path) -> RepairReport {
     DbBuilder::new(dir).repair_to(to, &options, &mut |_, _| {}).unwrap()
 }
 
+/// Leaves nothing in logs that is in tables, too, and no tables beside those that they became. Without a manifest nobody can tell
+/// such things apart once a compaction has set sequence numbers to 0: operands count twice, and what was deleted comes back.
+fn settle(dir: &Path, setup: &Setup) {
+    let db = sessions::open(dir, setup).unwrap();
+    db.flush().unwrap();
+    db.wait_for_background_work().unwrap();
+    db.close().unwrap();
+}
+
 /// Both engines read the rows, RocksDB after it merged everything, too.
 fn check(dir: &Path, setup: &Setup, expected: &[Vec<Row>], what: &str) {
     ldb::check_consistency(dir).unwrap_or_else(|said| panic!("{what}: {said}"));
@@ -122,6 +131,9 @@ fn repaired_databases_have_the_same_rows_in_both_engines() {
                 let what = format!("{}, theirs: {theirs}, {damage:?}", setup.name);
                 let broken = dir.with_extension(format!("{damage:?}"));
                 directories::copy(&dir, &broken);
+                if matches!(damage, Damage::NoManifest) {
+                    settle(&broken, setup);
+                }
                 damage.apply(&broken);
                 let to = broken.with_extension(format!("{damage:?}-repaired"));
                 let report = repair(&broken, &to);

@@ -77,6 +77,9 @@ impl DbBuilder {
     ///   tables all blocks that can be read. The report says what was kept and, file by file, what is lost.
     /// * The database's own directory stays as it is. Tables that are whole are linked, where that can be, else copied. After a
     ///   failure, or a crash, there is no `target`.
+    /// * Without a manifest it is a guess which tables replaced which, and which log records are in tables already. Sequence
+    ///   numbers tell, but compactions set those of the oldest entries to 0: operands may count twice then, and what was deleted
+    ///   may come back.
     /// * Merge operators need not be known. Options are those of the newest OPTIONS file that can be read.
     /// * Errors: those of [`DbBuilder::plan_repair`]; `InvalidArgument` if `target` exists or lies in the directory, and if there
     ///   is nothing to repair: the database opens and all of its tables are whole ([`RepairOptions::force`]); `NoSpace`.
