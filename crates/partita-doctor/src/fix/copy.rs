@@ -1,15 +1,15 @@
 //! A copy with the remedy.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use partita::batch::WriteBatch;
 use partita::db::{
-    ColumnFamily, Db, DbBuilder, FamilyConfig, IterOptions, ReadOptions, WriteOptions,
+    ColumnFamily, Db, DbBuilder, FamilyConfig, IterOptions, NewDir, ReadOptions, WriteOptions,
 };
 use partita::io::FileSystem;
 use partita::options::file::OptionsFile;
-use partita::version::{DEFAULT_FAMILY_NAME, FileName};
+use partita::version::DEFAULT_FAMILY_NAME;
 use partita::{Error, Result};
 
 use crate::fix::remedy::{builder, cache, fixed, options_with_remedy, rewrite};
@@ -24,12 +24,12 @@ pub(super) fn copy(
     target: &Path,
     on_progress: &mut OnProgress<'_>,
 ) -> Result<Fixed> {
-    let unfinished = Unfinished::begin(fs, target)?;
+    let copy = Copy { fs: Arc::clone(fs), dir: NewDir::begin(fs, target)? };
     let from = DbBuilder::new(dir).file_system(Arc::clone(fs)).cache(cache()).open_read_only()?;
     refuse_unknown_operators(&from)?;
     let options = options_with_remedy(&**fs, dir)?;
-    let mut fixed = unfinished.fill(&from, &options, on_progress)?;
-    unfinished.publish()?;
+    let mut fixed = copy.fill(&from, &options, on_progress)?;
+    copy.dir.publish()?;
     fixed.dir = target.to_owned();
     Ok(fixed)
 }
@@ -46,34 +46,13 @@ fn refuse_unknown_operators(db: &Db) -> Result<()> {
     Ok(())
 }
 
-/// The directory under the name that it has until it is whole. Dropped before, it is removed.
-struct Unfinished {
+/// The copy that is being made.
+struct Copy {
     fs: Arc<dyn FileSystem>,
-    target: PathBuf,
-    dir: PathBuf,
-    is_whole: bool,
+    dir: NewDir,
 }
 
-impl Unfinished {
-    fn begin(fs: &Arc<dyn FileSystem>, target: &Path) -> Result<Self> {
-        let Some(name) = target.file_name() else {
-            return Err(Error::invalid_argument("no name of a new directory").in_file(target));
-        };
-        if fs.exists(target)? {
-            let message = "this exists already; a new directory is made";
-            return Err(Error::invalid_argument(message).in_file(target));
-        }
-        let mut unfinished = name.to_owned();
-        unfinished.push(".tmp");
-        let dir = target.with_file_name(unfinished);
-        if fs.exists(&dir)? {
-            // Left by a run that was interrupted.
-            remove_database(&**fs, &dir)?;
-        }
-        fs.create_dir_all(&dir)?;
-        Ok(Self { fs: Arc::clone(fs), target: target.to_owned(), dir, is_whole: false })
-    }
-
+impl Copy {
     /// Makes the database in it.
     fn fill(
         &self,
@@ -103,7 +82,7 @@ impl Unfinished {
         }
         db.flush()?;
         rewrite(&db)?;
-        let fixed = Fixed { rows, ..fixed(&db, &self.target) };
+        let fixed = Fixed { rows, ..fixed(&db, self.dir.path()) };
         db.close()?;
         drop(db);
         // Opened as it will be, it writes down options that say so.
@@ -115,36 +94,8 @@ impl Unfinished {
     }
 
     fn builder(&self, options: &OptionsFile, families: &[String]) -> DbBuilder {
-        builder(&self.dir, options, families).file_system(Arc::clone(&self.fs))
+        builder(self.dir.path(), options, families).file_system(Arc::clone(&self.fs))
     }
-
-    /// Gives it its name.
-    fn publish(mut self) -> Result<()> {
-        self.fs.sync_dir(&self.dir)?;
-        self.fs.rename(&self.dir, &self.target)?;
-        self.is_whole = true;
-        let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        self.fs.sync_dir(parent.unwrap_or(Path::new(".")))
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.is_whole {
-            // What cannot be removed is removed by the next run.
-            let _ = remove_database(&*self.fs, &self.dir);
-        }
-    }
-}
-
-/// Removes a database's files, and the directory if nothing else is in it.
-fn remove_database(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
-    for name in fs.list(dir)? {
-        if FileName::parse(&name).is_some() {
-            fs.remove(&dir.join(name))?;
-        }
-    }
-    fs.remove_dir(dir)
 }
 
 /// Copies the rows of a column family; returns how many there were.

@@ -323,34 +323,17 @@ fn split(homes: &mut Vec<Vec<u32>>, entries: &mut [Entry]) {
 mod tests {
     use super::*;
     use crate::cache::CacheKind;
-    use crate::simulate::cache_key::BaseKey;
+    use crate::simulate::testing::{self, ask};
     use crate::simulate::trace::Part;
 
     const TABLES: [ClockTable; 2] = [ClockTable::Fixed { entry_bytes: 1000 }, ClockTable::Growing];
 
-    fn blocks(count: u64, part: Part, charge: u64) -> Vec<Block> {
-        let base = BaseKey::of(None, None, 1, 1);
-        let block = |at: u64| Block {
-            part,
-            charge,
-            stored: charge,
-            hashes: base.at(at * 4096),
-            is_pinned: false,
-        };
-        (0..count).map(block).collect()
+    fn blocks(count: usize, part: Part, charge: u64) -> Vec<Block> {
+        testing::blocks(std::iter::repeat_n((part, charge, charge), count))
     }
 
     fn cache(bytes: u64, table: ClockTable, blocks: &[Block]) -> HyperClockCache {
         HyperClockCache::new(&CacheModel::new(CacheKind::HyperClock, bytes), table, true, blocks)
-    }
-
-    fn ask(cache: &mut HyperClockCache, block: BlockId) -> bool {
-        let found = cache.lookup(block);
-        if !found {
-            cache.insert(block);
-        }
-        cache.release(block);
-        found
     }
 
     #[test]

@@ -201,35 +201,17 @@ impl Links {
 mod tests {
     use super::*;
     use crate::cache::CacheKind;
-    use crate::simulate::cache_key::BaseKey;
+    use crate::simulate::testing::{self, ask};
     use crate::simulate::trace::Part;
 
     /// Blocks that take so many bytes with their entries.
     fn blocks(sizes: &[(Part, u64)]) -> Vec<Block> {
-        let base = BaseKey::of(None, None, 1, 1);
-        let block = |(at, &(part, bytes)): (usize, &(Part, u64))| Block {
-            part,
-            charge: bytes - LRU_ENTRY_BYTES,
-            stored: bytes,
-            hashes: base.at(at as u64 * 4096),
-            is_pinned: false,
-        };
-        sizes.iter().enumerate().map(block).collect()
+        testing::blocks(sizes.iter().map(|&(part, bytes)| (part, bytes - LRU_ENTRY_BYTES, bytes)))
     }
 
     fn cache(bytes: u64, pool_ratio: f64, blocks: &[Block]) -> LruCache {
         let model = CacheModel { fixed_bits: Some(0), ..CacheModel::new(CacheKind::Lru, bytes) };
         LruCache::new(&model, pool_ratio, true, blocks)
-    }
-
-    /// Asks for a block, and lets go of it; whether it was there.
-    fn ask(cache: &mut LruCache, block: BlockId) -> bool {
-        let found = cache.lookup(block);
-        if !found {
-            cache.insert(block);
-        }
-        cache.release(block);
-        found
     }
 
     #[test]

@@ -25,6 +25,8 @@ mod lru;
 mod partita;
 mod record;
 mod result;
+#[cfg(test)]
+mod testing;
 mod trace;
 
 use std::path::Path;

@@ -168,6 +168,7 @@ pub use incoming::FileTransfer;
 pub use ingest::{IngestOptions, IngestedFile};
 pub use iterator::{DbIterator, IterOptions};
 pub use log_stats::{LogHolder, LogStats};
+pub use new_dir::NewDir;
 pub use pressure::StallCause;
 pub use read::Presence;
 pub use read_options::{ReadOptions, ReadTier};

@@ -18,8 +18,24 @@ use crate::error::{Error, Result};
 use crate::io::{FileSystem, RandomAccessFile, copy_front, link_or_copy};
 use crate::version::FileName;
 
-/// A directory that is being filled. Dropped before it is published, it is removed.
-pub(super) struct NewDir {
+/// A directory that is being filled with a database. Dropped before it is published, it is removed.
+///
+/// ```
+/// # use std::path::Path;
+/// # use std::sync::Arc;
+/// # use partita::io::{FileSystem, MemoryFileSystem};
+/// use partita::db::NewDir;
+///
+/// let fs: Arc<dyn FileSystem> = Arc::new(MemoryFileSystem::new());
+/// let dir = NewDir::begin(&fs, Path::new("/copy"))?;
+/// assert_eq!(dir.path(), Path::new("/copy.tmp"));
+/// assert!(!fs.exists(Path::new("/copy"))?);
+/// dir.publish()?;
+/// assert!(fs.exists(Path::new("/copy"))?);
+/// # Ok::<(), partita::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct NewDir {
     fs: Arc<dyn FileSystem>,
     target: PathBuf,
     /// Where its files are until it is published.
@@ -30,8 +46,9 @@ pub(super) struct NewDir {
 impl NewDir {
     /// Begins a directory.
     ///
-    /// * Errors: `InvalidArgument` if something is called `target` already.
-    pub(super) fn begin(fs: &Arc<dyn FileSystem>, target: &Path) -> Result<Self> {
+    /// * Errors: `InvalidArgument` if something is called `target` already, and if what an attempt before left is more than files
+    ///   of a database; `Io`.
+    pub fn begin(fs: &Arc<dyn FileSystem>, target: &Path) -> Result<Self> {
         let Some(name) = target.file_name() else {
             return Err(Error::invalid_argument("no name of a new directory").in_file(target));
         };
@@ -81,7 +98,7 @@ impl NewDir {
     }
 
     /// Where its files are now.
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.unfinished
     }
 
@@ -95,7 +112,7 @@ impl NewDir {
     /// Gives the directory its name. On return it survives a power cut.
     ///
     /// * Errors: only if it was the last sync that failed can the directory be there.
-    pub(super) fn publish(mut self) -> Result<()> {
+    pub fn publish(mut self) -> Result<()> {
         self.fs.sync_dir(&self.unfinished)?;
         self.fs.rename(&self.unfinished, &self.target)?;
         self.published = true;
