@@ -4,26 +4,19 @@ Each line of standard input names a table and a file of expected rows, separated
 a new database, iterated forward and backward, and asked for each key and for keys that are not there, with filters
 in use. One line of output answers for each table: "ok <number of rows>" or what is wrong.
 
-A row is: key length u32 LE, value length u32 LE, key, value.
+Rows are those of row_format.py.
 """
 
-import struct
 import sys
 import tempfile
 
+import row_format
 from rocksdict import BlockBasedOptions, Options, Rdict
 
 
 def read_rows(path):
     with open(path, "rb") as file:
-        data = file.read()
-    rows, at = [], 0
-    while at < len(data):
-        key_len, value_len = struct.unpack_from("<II", data, at)
-        at += 8
-        rows.append((data[at : at + key_len], data[at + key_len : at + key_len + value_len]))
-        at += key_len + value_len
-    return rows
+        return row_format.decode(file.read())
 
 
 def options():

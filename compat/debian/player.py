@@ -1,6 +1,6 @@
 """RocksDB 9.8.4 (the wheel rocksdict) takes turns at databases, as it is told on standard input.
 
-Both ways go messages: a length (u64 LE), then rows as in ingest.py. The key of a message's first row is a command, or
+Both ways go messages: a length (u64 LE), then rows as in row_format.py. The key of a message's first row is a command, or
 "ok" or "error" in an answer; the rest depends on it.
 
 What rocksdict lacks is done by what is equal in effect: a merge by a put of the value that comes of it, a single deletion
@@ -14,6 +14,7 @@ import re
 import struct
 import sys
 
+import row_format
 from rocksdict import (
     BottommostLevelCompaction,
     Checkpoint,
@@ -37,18 +38,11 @@ def receive():
     if len(length) < 8:
         return None
     data = sys.stdin.buffer.read(*struct.unpack("<Q", length))
-    rows, at = [], 0
-    while at < len(data):
-        key_len, value_len = struct.unpack_from("<II", data, at)
-        at += 8
-        rows.append((data[at : at + key_len], data[at + key_len : at + key_len + value_len]))
-        at += key_len + value_len
-    return rows
+    return row_format.decode(data)
 
 
-def send(rows):
-    parts = [b"".join((struct.pack("<II", len(k), len(v)), k, v)) for k, v in rows]
-    data = b"".join(parts)
+def send(message):
+    data = row_format.encode(message)
     sys.stdout.buffer.write(struct.pack("<Q", len(data)) + data)
     sys.stdout.buffer.flush()
 

@@ -7,5 +7,6 @@ pub mod ldb;
 pub mod ping_pong;
 pub mod rocksdict;
 pub mod sst_dump;
+pub mod steps;
 
 pub use partita_compat_rocks::random;

@@ -5,30 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use partita::ErrorKind;
 use partita::db::DbBuilder;
-use partita_compat_rocks::db::Op;
-use partita_compat_rocks::sessions::rows_of_all;
+use partita_compat_debian::steps;
 use partita_compat_rocks::setups::FAMILIES;
-use partita_compat_rocks::whole::{Change, LastLevel, WholeDb};
+use partita_compat_rocks::whole::WholeDb;
 
 const STEPS: u32 = 300;
-
-/// A step sets ten keys of each family to its number.
-fn write(db: &WholeDb, n: u32) {
-    let change = |family: usize, key: u8| {
-        let value = n.to_be_bytes().repeat(30);
-        Change { family, op: Op::Put(vec![key], value) }
-    };
-    let changes: Vec<Change> = (0..FAMILIES.len())
-        .flat_map(|family| (0..10).map(move |key| change(family, key)))
-        .collect();
-    db.write(&changes).unwrap();
-    if n.is_multiple_of(3) {
-        db.flush(n as usize / 3 % FAMILIES.len()).unwrap();
-    }
-    if n.is_multiple_of(20) {
-        db.compact(n as usize / 20 % FAMILIES.len(), LastLevel::Force);
-    }
-}
 
 /// The step that a reader sees, whole, if it can be opened.
 fn seen(dir: &Path) -> Option<u32> {
@@ -40,15 +21,7 @@ fn seen(dir: &Path) -> Option<u32> {
             return None;
         }
     };
-    let families = rows_of_all(&db);
-    let values: Vec<u32> = families
-        .iter()
-        .flatten()
-        .map(|(_, value)| u32::from_be_bytes(value[..4].try_into().unwrap()))
-        .collect();
-    assert_eq!(values.len(), 10 * FAMILIES.len());
-    assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
-    Some(values[0])
+    Some(steps::seen(&db))
 }
 
 #[test]
@@ -57,7 +30,7 @@ fn what_rocksdb_is_writing_is_opened_whole_and_never_older_than_before() {
         let holder = tempfile::tempdir().unwrap();
         let dir = holder.path().join("db");
         let db = WholeDb::create(&dir, options, &FAMILIES, "write_buffer_size=65536").unwrap();
-        write(&db, 1);
+        steps::take(&db, 1);
         let ended = AtomicBool::new(false);
         let opened = std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
@@ -71,7 +44,7 @@ fn what_rocksdb_is_writing_is_opened_whole_and_never_older_than_before() {
                 opened
             });
             for n in 2..=STEPS {
-                write(&db, n);
+                steps::take(&db, n);
                 if reader.is_finished() {
                     break;
                 }

@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use partita::db::{Db, DbBuilder, FamilyConfig, ReadOptions, WriteOptions};
 use partita::options::{ColumnFamilyOptions, DbOptions};
 use partita::table::ReadContext;
+use partita_compat_debian::steps::{self, changes, seen};
 use partita_compat_rocks::db::Op;
-use partita_compat_rocks::sessions::rows_of_all;
 use partita_compat_rocks::setups::FAMILIES;
-use partita_compat_rocks::whole::{Change, LastLevel, WholeDb};
+use partita_compat_rocks::whole::{Change, WholeDb};
 
 /// Steps that are written meanwhile, at least.
 const STEPS: u32 = 60;
@@ -26,28 +26,13 @@ fn looks() -> u32 {
     std::env::var("PARTITA_SECONDARY_LOOKS").map_or(1000, |looks| looks.parse().unwrap())
 }
 
-/// A step sets ten keys of each family to its number.
-fn changes(n: u32) -> Vec<Change> {
-    let change = |family: usize, key: u8| {
-        let value = n.to_be_bytes().repeat(30);
-        Change { family, op: Op::Put(vec![key], value) }
-    };
-    (0..FAMILIES.len()).flat_map(|family| (0..10).map(move |key| change(family, key))).collect()
-}
-
 trait Primary {
     fn step(&self, n: u32);
 }
 
 impl Primary for WholeDb {
     fn step(&self, n: u32) {
-        self.write(&changes(n)).unwrap();
-        if n.is_multiple_of(3) {
-            self.flush(n as usize / 3 % FAMILIES.len()).unwrap();
-        }
-        if n.is_multiple_of(20) {
-            self.compact(n as usize / 20 % FAMILIES.len(), LastLevel::Force);
-        }
+        steps::take(self, n);
     }
 }
 
@@ -67,19 +52,6 @@ impl Primary for Db {
             self.compact_range(&families[n as usize / 20 % FAMILIES.len()], None, None).unwrap();
         }
     }
-}
-
-/// The step that a reader sees, whole.
-fn seen(db: &Db) -> u32 {
-    let families = rows_of_all(db);
-    let values: Vec<u32> = families
-        .iter()
-        .flatten()
-        .map(|(_, value)| u32::from_be_bytes(value[..4].try_into().unwrap()))
-        .collect();
-    assert_eq!(values.len(), 10 * FAMILIES.len());
-    assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
-    values[0]
 }
 
 /// Looks again and again at what `primary` writes without a pause, with one secondary and with ever new ones.
