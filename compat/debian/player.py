@@ -19,6 +19,7 @@ from rocksdict import (
     BottommostLevelCompaction,
     Checkpoint,
     CompactOptions,
+    IngestExternalFileOptions,
     Options,
     Rdict,
     ReadOptions,
@@ -121,6 +122,12 @@ class Player:
     def ingest(self, args):
         for name, path in args:
             self.families[name].ingest_external_file([path.decode()])
+
+    def ingest_behind(self, args):
+        (name, _), *paths = args
+        options = IngestExternalFileOptions()
+        options.set_ingest_behind(True)
+        self.families[name].ingest_external_file([path.decode() for path, _ in paths], options)
 
     def snapshot(self, args):
         # Nobody writes between one family and the next.

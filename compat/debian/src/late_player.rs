@@ -112,6 +112,13 @@ impl LatePlayer {
         Ok(player)
     }
 
+    /// Ingests files behind all that the family has.
+    pub fn ingest_behind(&self, slot: Slot, files: &[PathBuf]) -> Result<(), String> {
+        let mut rows = vec![row(slot.name(), b"")];
+        rows.extend(files.iter().map(|path| row(path_bytes(path), b"")));
+        self.tell("ingest_behind", b"", &rows).map(drop)
+    }
+
     fn tell(&self, command: &str, argument: &[u8], rows: &[Row]) -> Result<Vec<Row>, String> {
         let mut message = vec![row(command, argument)];
         message.extend_from_slice(rows);

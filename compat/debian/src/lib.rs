@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod directories;
+pub mod external;
 pub mod late_player;
 pub mod ldb;
 pub mod ping_pong;

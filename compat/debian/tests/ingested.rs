@@ -1,23 +1,22 @@
 //! External files: RocksDB 7.8.3 and Partita ingest the same ones into copies of the same database, put them on the same levels,
 //! and read each other's results; and each ingests what the other wrote.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use partita::db::{DbBuilder, FileTransfer, IngestOptions};
-use partita::io::{DiskFileSystem, FileSystem as _};
+use partita::io::DiskFileSystem;
 use partita::options::CompactionStyle;
-use partita::table::{SstFileWriter, TableContext};
 use partita::version::{VersionSet, VersionSetOptions};
 use partita_compat_debian::directories::{copy, open_with_small_tables};
+use partita_compat_debian::external::{self, Shape};
 use partita_compat_debian::random::Random;
 use partita_compat_debian::{ldb, rocksdict};
 use partita_compat_rocks::db::write_external_file;
-use partita_compat_rocks::history::{History, key};
+use partita_compat_rocks::history::History;
 use partita_compat_rocks::matrix::Version;
 use partita_compat_rocks::sessions::{self, assert_rows, rows_of_all};
-use partita_compat_rocks::setups::{FAMILIES, Setup, selected};
+use partita_compat_rocks::setups::{FAMILIES, selected};
 use partita_compat_rocks::whole::{Ingestion, WholeDb};
 
 /// Level, first and last key of each table of the first family.
@@ -31,45 +30,6 @@ fn tables(dir: &Path) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
     let mut tables: Vec<_> = ends.collect();
     tables.sort();
     tables
-}
-
-/// An external file over a stretch of keys: puts, deletions, operands, now and then a range tombstone.
-fn write_external(path: &Path, setup: &Setup, random: &mut Random, within: Range<usize>) {
-    let options = setup.our_family_options();
-    let order = match options.comparator.id() {
-        Some(name) if name.contains("Reverse") => partita::key::KeyOrder::ReverseBytewise,
-        _ => partita::key::KeyOrder::Bytewise,
-    };
-    let file = DiskFileSystem.create(path).unwrap();
-    let context = TableContext {
-        merge_operator_name: options.merge_operator.id().map(str::to_owned),
-        ..TableContext::default()
-    };
-    let mut writer = SstFileWriter::new(file, options.table, order.clone(), context).unwrap();
-    let most = if random.below(4) == 0 { 300 } else { 12 };
-    let len = 1 + random.below(most);
-    let start = within.start + random.below(within.len() - len);
-    let mut keys: Vec<Vec<u8>> =
-        (start..start + len).step_by(1 + random.below(3)).map(key).collect();
-    keys.sort_by(|a, b| order.compare(a, b));
-    keys.dedup();
-    for key in &keys {
-        match random.below(8) {
-            0 => writer.delete(key).unwrap(),
-            1 => writer.merge(key, b"operand").unwrap(),
-            _ => writer.put(key, &random.bytes(60)).unwrap(),
-        }
-    }
-    if random.below(4) == 0 {
-        let (mut from, mut to) = (key(start + len / 2), key(start + len + 4));
-        if order.compare(&from, &to).is_gt() {
-            std::mem::swap(&mut from, &mut to);
-        }
-        if from != to {
-            writer.delete_range(&from, &to).unwrap();
-        }
-    }
-    writer.finish().unwrap();
 }
 
 #[test]
@@ -106,8 +66,13 @@ fn files_stand_where_rocksdb_puts_them_and_read_the_same() {
                 .map(|file| at(&format!("external.{number}.{round}.{file}")))
                 .collect();
             for (at, path) in paths.iter().enumerate() {
-                let keys = if are_apart { at * 400..at * 400 + 380 } else { 0..1180 };
-                write_external(path, setup, &mut random, keys);
+                let within = if are_apart { at * 400..at * 400 + 380 } else { 0..1180 };
+                external::write(
+                    path,
+                    setup,
+                    &mut random,
+                    &Shape { within, few: 12, many: 300, may_abut: true },
+                );
             }
             let how = Ingestion {
                 without_global_seqno: random.below(4) == 0,
