@@ -19,11 +19,16 @@ use crate::output;
 /// was there, and where tables overlap the later one counts. Each is read and checked before anything changes. Tables are
 /// copied, unless --move or --link is given. The database is opened to be written: what its logs hold goes into tables, and
 /// RocksDB can open it again afterwards.
+///
+/// With --behind it is the other way round: their entries count only where there is nothing newer of a key, not even a deletion.
+/// That takes a column family that has kept its last level free for it since it was made (option allow_ingest_behind, or
+/// cf_allow_ingest_behind); the tables get there, and must not overlap each other or those that came behind before.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   partita db ingest /var/lib/db export/*.sst
   partita db ingest --cf keys --move db/ keys.sst
+  partita db ingest --behind db/ history-2019.sst history-2020.sst
 
 Printed is a line for each table: its new name, its level, the sequence number of its entries, what it was called.
 --json prints one object a table: source, name, level, seqno, bytes.
@@ -41,6 +46,12 @@ pub(crate) struct Ingest {
     /// Link the tables, and leave them where they are: nobody may write to them any more.
     #[arg(long)]
     link: bool,
+    /// Put them behind all that is there, not in front of it.
+    #[arg(long)]
+    behind: bool,
+    /// Refuse tables that would not get to the last level.
+    #[arg(long)]
+    last_level_only: bool,
     /// Do not read and check the tables before.
     #[arg(long)]
     no_verify: bool,
@@ -89,8 +100,13 @@ impl Ingest {
             (_, true) => FileTransfer::Link,
             _ => FileTransfer::Copy,
         };
-        let options =
-            IngestOptions { transfer, verify: !self.no_verify, ..IngestOptions::default() };
+        let options = IngestOptions {
+            transfer,
+            behind: self.behind,
+            fail_if_not_bottommost_level: self.last_level_only,
+            verify: !self.no_verify,
+            ..IngestOptions::default()
+        };
         let (db, family) = self.target.open_to_write(false)?;
         let ingested = db.ingest(&family, &self.files, &options)?;
         db.close()?;

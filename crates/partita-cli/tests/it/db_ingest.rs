@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use partita::db::DbBuilder;
 use partita::io::{DiskFileSystem, FileSystem as _};
 use partita::key::KeyOrder;
-use partita::options::TableOptions;
+use partita::options::{DbOptions, TableOptions};
 use partita::table::{SstFileWriter, TableContext};
 use tempfile::tempdir;
 
@@ -56,4 +57,34 @@ fn what_cannot_be_ingested_is_named_and_nothing_is() {
     assert_eq!((run.code, &run.stdout[..]), (2, ""));
     assert!(run.stderr.contains("2.sst"), "{}", run.stderr);
     assert_eq!(partita(["db", "scan", &db]).clean(), "b\told\n");
+}
+
+#[test]
+fn tables_come_behind_what_is_there_where_a_level_is_kept_free_for_them() {
+    let holder = tempdir().unwrap();
+    let at = |name: &str| holder.path().join(name).to_str().unwrap().to_owned();
+    external(at("1.sst").as_ref(), &[("a", "1"), ("b", "1"), ("c", "1")]);
+    external(at("2.sst").as_ref(), &[("c", "2"), ("d", "2")]);
+    external(at("3.sst").as_ref(), &[("y", "3"), ("z", "3")]);
+    let (kept, other) = (at("kept"), at("other"));
+    let options =
+        DbOptions { create_if_missing: true, allow_ingest_behind: true, ..DbOptions::default() };
+    DbBuilder::new(&kept).options(options).open().unwrap().close().unwrap();
+    for db in [&kept, &other] {
+        partita_fed(["db", "load", db, "--create"], "put\tb\tnew\nput\tc\tnew\n").clean();
+    }
+    partita(["db", "delete", &kept, "c"]).clean();
+
+    let said = partita(["db", "ingest", &kept, "--behind", &at("1.sst")]).clean();
+    assert!(said.contains("level 6\tseqno 0\t"), "{said}");
+    assert_eq!(partita(["db", "scan", &kept]).clean(), "a\t1\nb\tnew\n");
+    let run = partita(["db", "ingest", &kept, "--behind", &at("2.sst")]);
+    assert!(run.code == 2 && run.stderr.contains("last level overlaps"), "{}", run.stderr);
+    let run = partita(["db", "ingest", &other, "--behind", &at("1.sst")]);
+    assert!(run.code == 2 && run.stderr.contains("allow_ingest_behind"), "{}", run.stderr);
+
+    let run = partita(["db", "ingest", &other, "--last-level-only", &at("1.sst")]);
+    assert!(run.code == 2 && run.stderr.contains("of 6"), "{}", run.stderr);
+    partita(["db", "ingest", &other, "--last-level-only", &at("3.sst")]).clean();
+    assert_eq!(partita(["db", "scan", &other]).clean(), "b\tnew\nc\tnew\ny\t3\nz\t3\n");
 }
