@@ -64,8 +64,11 @@ fn ingest(db: &Db, family: &ColumnFamily, paths: &[PathBuf]) -> Result<(), Strin
     db.ingest(family, paths, &options).map(drop).map_err(|error| error.to_string())
 }
 
-/// Keys and sequence numbers of the tables that the first family has on the last level, and whether there are numbers 0 above.
-fn tables(dir: &Path) -> (Vec<(Vec<u8>, Vec<u8>, u64, u64)>, bool) {
+/// Smallest and largest key, smallest and largest sequence number.
+type Table = (Vec<u8>, Vec<u8>, u64, u64);
+
+/// The tables that the first family has on the last level, and whether there are numbers 0 above.
+fn tables(dir: &Path) -> (Vec<Table>, bool) {
     let options = VersionSetOptions { read_only: true, ..VersionSetOptions::default() };
     let versions = VersionSet::recover(Arc::new(DiskFileSystem), dir, options).unwrap();
     let version = versions.families()[0].current();
@@ -155,7 +158,7 @@ fn each_goes_on_with_the_others(
     setup: &Setup,
     [ours, theirs]: [&Path; 2],
     later: &Path,
-    last: &[(Vec<u8>, Vec<u8>, u64, u64)],
+    last: &[Table],
 ) {
     let name = setup.name;
     let rows = rows_of_all(&DbBuilder::new(ours).open_read_only().unwrap());

@@ -190,6 +190,53 @@ impl Db {
         Ok(Some(bytes))
     }
 
+    /// Whether `key` is there; its value is not copied.
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        let (key, key_len) = c_bytes(key);
+        // SAFETY: database and options are live; key and length describe a live slice.
+        let slice = checked(|error| unsafe {
+            ffi::rocksdb_get_pinned(self.db, self.read, key, key_len, error)
+        })?;
+        if slice.is_null() {
+            return Ok(false);
+        }
+        // SAFETY: the caller owns the slice; it is not used afterwards.
+        unsafe { ffi::rocksdb_pinnableslice_destroy(slice) };
+        Ok(true)
+    }
+
+    /// Makes an iterator and lets it go.
+    pub fn make_iterator(&self) {
+        drop(self.iter());
+    }
+
+    /// The first row whose key is not before `key`, by a new iterator.
+    pub fn ceil(&self, key: &[u8]) -> Result<Option<Row>> {
+        let mut iter = self.iter();
+        iter.seek(key);
+        iter.current()
+    }
+
+    /// The last row whose key is not behind `key`, by a new iterator.
+    pub fn floor(&self, key: &[u8]) -> Result<Option<Row>> {
+        let mut iter = self.iter();
+        iter.seek_for_prev(key);
+        iter.current()
+    }
+
+    /// How many rows there are, by a walk that copies nothing.
+    pub fn count_rows(&self) -> Result<u64> {
+        let mut iter = self.iter();
+        let mut count = 0;
+        iter.seek_to_first();
+        while iter.is_valid() {
+            count += 1;
+            iter.next();
+        }
+        iter.check()?;
+        Ok(count)
+    }
+
     /// All visible rows, first to last.
     pub fn rows_forward(&self) -> Result<Vec<Row>> {
         let mut iter = self.iter();
@@ -265,6 +312,12 @@ impl Iter<'_> {
         unsafe { ffi::rocksdb_iter_seek_to_last(self.iter) };
     }
 
+    pub(crate) fn seek(&mut self, key: &[u8]) {
+        let (key, len) = c_bytes(key);
+        // SAFETY: live; key and length describe a live slice.
+        unsafe { ffi::rocksdb_iter_seek(self.iter, key, len) };
+    }
+
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) {
         let (key, len) = c_bytes(key);
         // SAFETY: live; pointer and length describe a live slice.
@@ -303,9 +356,13 @@ impl Iter<'_> {
         if self.is_valid() {
             return Ok(Some(self.row()));
         }
-        // SAFETY: live.
-        checked(|error| unsafe { ffi::rocksdb_iter_get_error(self.iter, error) })?;
+        self.check()?;
         Ok(None)
+    }
+
+    fn check(&self) -> Result<()> {
+        // SAFETY: live.
+        checked(|error| unsafe { ffi::rocksdb_iter_get_error(self.iter, error) })
     }
 
     pub(crate) fn collect_with(&mut self, step: fn(&mut Self)) -> Result<Vec<Row>> {

@@ -69,6 +69,14 @@ unsafe extern "C" {
         value_len: *mut usize,
         error: *mut *mut c_char,
     ) -> *mut c_char;
+    pub(crate) fn rocksdb_get_pinned(
+        db: *mut Db,
+        options: *const ReadOptions,
+        key: *const c_char,
+        key_len: usize,
+        error: *mut *mut c_char,
+    ) -> *mut PinnableSlice;
+    pub(crate) fn rocksdb_pinnableslice_destroy(slice: *mut PinnableSlice);
     pub(crate) fn rocksdb_create_snapshot(db: *mut Db) -> *const Snapshot;
     pub(crate) fn rocksdb_release_snapshot(db: *mut Db, snapshot: *const Snapshot);
     pub(crate) fn rocksdb_ingest_external_file(
@@ -84,6 +92,7 @@ unsafe extern "C" {
     pub(crate) fn rocksdb_iter_valid(iter: *const Iter) -> c_uchar;
     pub(crate) fn rocksdb_iter_seek_to_first(iter: *mut Iter);
     pub(crate) fn rocksdb_iter_seek_to_last(iter: *mut Iter);
+    pub(crate) fn rocksdb_iter_seek(iter: *mut Iter, key: *const c_char, key_len: usize);
     pub(crate) fn rocksdb_iter_seek_for_prev(iter: *mut Iter, key: *const c_char, key_len: usize);
     pub(crate) fn rocksdb_iter_next(iter: *mut Iter);
     pub(crate) fn rocksdb_iter_prev(iter: *mut Iter);
@@ -215,7 +224,6 @@ unsafe extern "C" {
         slice: *const PinnableSlice,
         len: *mut usize,
     ) -> *const c_char;
-    pub(crate) fn rocksdb_pinnableslice_destroy(slice: *mut PinnableSlice);
 
     pub(crate) fn rocksdb_open_column_families(
         options: *const Options,
