@@ -1,6 +1,7 @@
 //! What range deletions cost readers: Partita and RocksDB 7.8.3 on the same writes, in turns.
 //!
-//! usage: `tombstone-bench [KEYS]` (default 1,000,000). Prints a table for `compat/README.md`.
+//! usage: `tombstone-bench [KEYS [CASE]]` (default 1,000,000, all cases; else those whose names have this in them). Prints a
+//! table for `compat/README.md`.
 //!
 //! A million keys are in one table. Then, each in databases of its own:
 //!
@@ -26,7 +27,7 @@ use partita_compat_rocks::db::Op;
 const ROUNDS: usize = 3;
 const GETS: u64 = 200_000;
 const SEEKS: u64 = 5_000;
-const ITERATORS: usize = 5_000;
+const ITERATORS: usize = 50_000;
 /// Iterators that are made right after a range deletion each; RocksDB sorts all of the memtable's for it.
 const AFTER_WRITES: usize = 100;
 
@@ -261,18 +262,21 @@ fn round(engine: &mut dyn Engine, case: &Case, keys: u64, number: u64) -> (Figur
     (figures, answers + rows)
 }
 
+type Question = (&'static str, fn(&Figures) -> f64);
+
 fn median(rounds: &[Figures], of: impl Fn(&Figures) -> f64) -> f64 {
     percentiles(rounds.iter().map(of).collect()).0
 }
 
 fn main() {
     let keys = std::env::args().nth(1).map_or(1_000_000, |text| text.parse().expect("a number"));
+    let only = std::env::args().nth(2).unwrap_or_default();
     let mut plain: Option<[Vec<Figures>; 2]> = None;
     println!(
         "| range deletions | question | Partita | RocksDB | Partita / RocksDB | Partita / none | RocksDB / none |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for case in &CASES {
+    for case in CASES.iter().filter(|case| case.name.contains(&only)) {
         let dir = tempfile::tempdir().expect("a directory");
         let mut ours = open_ours(&dir.path().join("ours"));
         let mut theirs = open_rocks(&dir.path().join("theirs"));
@@ -287,7 +291,7 @@ fn main() {
             rounds[1].push(their);
         }
         let base = plain.get_or_insert_with(|| rounds.clone());
-        let questions: [(&str, fn(&Figures) -> f64); 8] = [
+        let questions: [Question; 8] = [
             ("get, µs", |f| f.get / 1e3),
             ("iterator made, p50 µs", |f| f.iterator_p50 / 1e3),
             ("iterator made, p99 µs", |f| f.iterator_p99 / 1e3),
@@ -308,7 +312,7 @@ fn main() {
                 false => "-".to_owned(),
             };
             println!(
-                "| {} | {name} | {own:.2} | {their:.2} | **{:.3}** | {} | {} |",
+                "| {} | {name} | {own:.2} | {their:.2} | **{:.5}** | {} | {} |",
                 case.name,
                 own / their,
                 to_base(own, own_base),

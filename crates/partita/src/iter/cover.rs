@@ -215,7 +215,7 @@ impl<R: SortedRun> Source<R> {
         read_seqno: SeqNo,
     ) -> Result<Option<Edge>> {
         let set = match self {
-            Self::Set(set) => Some(&*set),
+            Self::Set(set) => Some(set),
             Self::Run { run, .. } => match way.file(&**run, order, edge) {
                 Some(at) => self.of_file(at)?,
                 None => None,
@@ -228,7 +228,7 @@ impl<R: SortedRun> Source<R> {
     }
 
     /// The tombstones of a file of the run, if there is such a file and it has some.
-    fn of_file(&mut self, at: usize) -> Result<Option<&TruncatedTombstones>> {
+    fn of_file(&mut self, at: usize) -> Result<Option<&mut TruncatedTombstones>> {
         let Self::Run { run, file } = self else { return Ok(None) };
         if at >= run.file_count() {
             return Ok(None);
@@ -237,7 +237,7 @@ impl<R: SortedRun> Source<R> {
             *file = None;
             *file = Some((at, tombstones_of(&**run, at)?));
         }
-        Ok(file.as_ref().and_then(|(_, tombstones)| tombstones.as_ref()))
+        Ok(file.as_mut().and_then(|(_, tombstones)| tombstones.as_mut()))
     }
 
     /// The tombstones that may cover this place.
@@ -246,7 +246,7 @@ impl<R: SortedRun> Source<R> {
         order: &KeyOrder,
         user_key: &[u8],
         packed: u64,
-    ) -> Result<Option<&TruncatedTombstones>> {
+    ) -> Result<Option<&mut TruncatedTombstones>> {
         match self {
             Self::Set(set) => Ok(Some(set)),
             Self::Run { run, .. } => {

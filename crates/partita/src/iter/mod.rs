@@ -10,6 +10,7 @@
 //! Nothing here knows memtables or tables: files of a run are opened through [`SortedRun`], and [`RangeTombstones`] are
 //! asked within the limits of their file ([`TruncatedTombstones`]).
 
+mod borders;
 mod bounds;
 mod cover;
 mod covered_runs;

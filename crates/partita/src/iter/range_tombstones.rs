@@ -18,9 +18,9 @@
 
 use std::ops::Range;
 
+use super::borders::Borders;
 use super::covered_runs::{CoveredRuns, UNCOVERED};
 use crate::key::{KeyOrder, SeqNo};
-use crate::util::prefix::{common_prefix_len, prefix_word};
 
 /// One range tombstone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,72 +49,8 @@ pub struct RangeTombstones {
     seqnos: Vec<SeqNo>,
     /// Node `i` has `seqnos[nodes[i]..nodes[i + 1]]`; its parent is `i / 2`, the leaf of fragment `i` is `i + fragments`.
     nodes: Vec<u32>,
-}
-
-/// Where fragments meet: keys of the tombstones, found through words that compare like the keys.
-#[derive(Debug, Default)]
-struct Borders {
-    /// `2 * tombstone` for its start, one more for its end.
-    keys: Vec<u32>,
-    /// [`prefix_word`] of each key behind the first `common_len` bytes, which all share. Only in the bytewise order.
-    words: Vec<u64>,
-    common_len: usize,
-}
-
-impl Borders {
-    fn new(tombstones: &[RangeTombstone], order: &KeyOrder) -> Self {
-        let key = |border: u32| border_key(tombstones, border);
-        let mut keys: Vec<u32> = (0..2 * tombstones.len() as u32).collect();
-        keys.sort_by(|a, b| order.compare(key(*a), key(*b)));
-        keys.dedup_by(|a, b| order.compare(key(*a), key(*b)).is_eq());
-        let (mut words, mut common_len) = (Vec::new(), 0);
-        if let (KeyOrder::Bytewise, [first, .., last]) = (order, &keys[..]) {
-            common_len = common_prefix_len(key(*first), key(*last));
-            words = keys.iter().map(|border| prefix_word(&key(*border)[common_len..])).collect();
-        }
-        Self { keys, words, common_len }
-    }
-
-    fn key<'t>(&self, tombstones: &'t [RangeTombstone], at: usize) -> Option<&'t [u8]> {
-        self.keys.get(at).map(|border| border_key(tombstones, *border))
-    }
-
-    /// How many borders are not behind `user_key`.
-    fn count_up_to(
-        &self,
-        tombstones: &[RangeTombstone],
-        order: &KeyOrder,
-        user_key: &[u8],
-    ) -> usize {
-        let undecided = self.undecided(tombstones, user_key);
-        let start = undecided.start;
-        start
-            + self.keys[undecided].partition_point(|border| {
-                order.compare(border_key(tombstones, *border), user_key).is_le()
-            })
-    }
-
-    /// The borders whose order to `user_key` the words do not tell: those before the range are smaller, those behind it
-    /// greater.
-    fn undecided(&self, tombstones: &[RangeTombstone], user_key: &[u8]) -> Range<usize> {
-        let (false, Some(first)) = (self.words.is_empty(), self.key(tombstones, 0)) else {
-            return 0..self.keys.len();
-        };
-        let common = &first[..self.common_len];
-        let Some(rest) = user_key.strip_prefix(common) else {
-            let at = if *common < *user_key { self.keys.len() } else { 0 };
-            return at..at;
-        };
-        let word = prefix_word(rest);
-        let start = self.words.partition_point(|other| *other < word);
-        let equal = self.words[start..].partition_point(|other| *other == word);
-        start..start + equal
-    }
-}
-
-fn border_key(tombstones: &[RangeTombstone], border: u32) -> &[u8] {
-    let tombstone = &tombstones[border as usize / 2];
-    if border.is_multiple_of(2) { &tombstone.start } else { &tombstone.end }
+    /// Bytes of their keys.
+    key_bytes: usize,
 }
 
 impl RangeTombstones {
@@ -127,7 +63,8 @@ impl RangeTombstones {
         let (nodes, seqnos) = plant(&tombstones, &borders, order);
         let order = order.clone();
         let (newest, runs) = (Vec::new(), CoveredRuns::default());
-        let mut made = Self { order, tombstones, borders, newest, runs, seqnos, nodes };
+        let key_bytes = tombstones.iter().map(|t| t.start.len() + t.end.len()).sum();
+        let mut made = Self { order, tombstones, borders, newest, runs, seqnos, nodes, key_bytes };
         made.newest = made.newest_of_fragments();
         made.runs = CoveredRuns::new(made.oldest_of_fragments());
         made
@@ -155,7 +92,7 @@ impl RangeTombstones {
 
     /// Number of fragments, gaps between tombstones among them.
     pub fn fragment_count(&self) -> usize {
-        self.borders.keys.len().saturating_sub(1)
+        self.borders.len().saturating_sub(1)
     }
 
     /// The fragment's first user key, and the first one behind it.
@@ -173,6 +110,11 @@ impl RangeTombstones {
     /// How many borders of fragments are not behind `user_key`.
     pub(super) fn borders_up_to(&self, user_key: &[u8]) -> usize {
         self.borders.count_up_to(&self.tombstones, &self.order, user_key)
+    }
+
+    /// The same; it costs less the nearer the answer is to `near`.
+    pub(super) fn borders_up_to_near(&self, user_key: &[u8], near: usize) -> usize {
+        self.borders.count_up_to_near(&self.tombstones, &self.order, user_key, near)
     }
 
     /// Border `at` of the fragments.
@@ -229,6 +171,23 @@ impl RangeTombstones {
         self.covering_fragment(self.fragment_of(user_key)?, read_seqno)
     }
 
+    /// Whether a tombstone covers one of the user keys from `from` to `to`, both included.
+    ///
+    /// * Cost: one binary search. Where nothing covers a fragment, both of its neighbours are covered.
+    pub(crate) fn cover_any(&self, from: &[u8], to: &[u8]) -> bool {
+        let first = self.borders_up_to(from).saturating_sub(1);
+        let begins_before = |at: &usize| {
+            self.border(*at).is_some_and(|border| self.order.compare(border, to).is_le())
+        };
+        let ends_behind = |at: &usize| {
+            self.border(*at + 1).is_some_and(|border| self.order.compare(from, border).is_lt())
+        };
+        (first..self.fragment_count())
+            .take_while(begins_before)
+            .filter(ends_behind)
+            .any(|at| self.newest[at] > 0)
+    }
+
     /// The same tombstones, limited to the bounds of their file.
     ///
     /// * `lower`: tombstones start here at the earliest; `upper`: they end here at the latest, exclusive.
@@ -250,14 +209,14 @@ impl RangeTombstones {
         Self::new(tombstones, &self.order)
     }
 
-    /// Bytes held in memory.
+    /// Bytes held in memory. Whoever charges for them asks often: nothing is added up.
     pub fn memory_bytes(&self) -> usize {
-        let keys: usize = self.tombstones.iter().map(|t| t.start.len() + t.end.len()).sum();
         size_of::<Self>()
-            + keys
+            + self.key_bytes
             + self.tombstones.len() * size_of::<RangeTombstone>()
-            + (self.borders.keys.len() + self.nodes.len()) * size_of::<u32>()
-            + (self.borders.words.len() + self.newest.len()) * size_of::<u64>()
+            + self.borders.heap_bytes()
+            + self.nodes.len() * size_of::<u32>()
+            + self.newest.len() * size_of::<u64>()
             + self.seqnos.len() * size_of::<SeqNo>()
             + self.runs.heap_bytes()
     }
@@ -296,7 +255,7 @@ fn plant(
     borders: &Borders,
     order: &KeyOrder,
 ) -> (Vec<u32>, Vec<SeqNo>) {
-    let fragments = borders.keys.len().saturating_sub(1);
+    let fragments = borders.len().saturating_sub(1);
     // Every start and end is a border, the last one up to itself.
     let border = |key: &[u8]| borders.count_up_to(tombstones, order, key) - 1;
     let mut noted: Vec<(u32, SeqNo)> = Vec::new();
@@ -375,6 +334,27 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn what_covers_any_key_of_a_range_is_found(
+            ranges in proptest::collection::vec((0u8..30, 1u8..4), 0..8),
+            (from, len) in (0u8..34, 0u8..6),
+        ) {
+            let tombstones: Vec<_> = ranges
+                .iter()
+                .map(|(start, len)| RangeTombstone {
+                    start: vec![*start],
+                    end: vec![start + len],
+                    seqno: seqno(0),
+                })
+                .collect();
+            let to = from + len;
+            let expected = ranges.iter().any(|(start, len)| *start <= to && from < start + len);
+            let fragmented = RangeTombstones::new(tombstones, &KeyOrder::Bytewise);
+            prop_assert_eq!(fragmented.cover_any(&[from], &[to]), expected);
+        }
+    }
+
     #[test]
     fn memory_stays_small_when_all_overlap() {
         let tombstones = (0..2000u32)
@@ -387,6 +367,7 @@ mod tests {
         let fragmented = RangeTombstones::new(tombstones, &KeyOrder::Bytewise);
         assert_eq!(fragmented.fragment_count(), 3999);
         assert!(fragmented.memory_bytes() < 1 << 20);
+        assert_eq!(fragmented.key_bytes, 2000 * 8);
         let middle = 5000u32.to_be_bytes();
         assert_eq!(fragmented.covering_seqno(&middle, SeqNo::MAX), Some(seqno(1999)));
         assert_eq!(fragmented.covering_seqno(&middle, seqno(77)), Some(seqno(77)));

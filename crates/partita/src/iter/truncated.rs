@@ -218,12 +218,14 @@ pub struct TruncatedTombstones {
     set: Arc<RangeTombstones>,
     lower: Option<Edge>,
     upper: Option<Edge>,
+    /// The border in front of which a walk last asked: the next answer is near.
+    near: usize,
 }
 
 impl TruncatedTombstones {
     /// All of the tombstones: of a memtable, or of a file by itself.
     pub fn whole(set: Arc<RangeTombstones>) -> Self {
-        Self { set, lower: None, upper: None }
+        Self { set, lower: None, upper: None, near: 0 }
     }
 
     /// The tombstones of a file with these bounds, encoded internal keys as the MANIFEST has them.
@@ -231,7 +233,7 @@ impl TruncatedTombstones {
     /// * Errors: `Corruption` if a bound is no internal key.
     pub fn in_file(set: Arc<RangeTombstones>, smallest: &[u8], largest: &[u8]) -> Result<Self> {
         let [lower, upper] = limits_of_file(smallest, largest)?.map(EdgeRef::to_edge);
-        Ok(Self { set, lower: Some(lower), upper: Some(upper) })
+        Ok(Self { set, lower: Some(lower), upper: Some(upper), near: 0 })
     }
 
     /// The newest tombstone over this entry that a reader at `read_seqno` sees. The entry is hidden if it is older.
@@ -250,7 +252,12 @@ impl TruncatedTombstones {
     }
 
     /// The answer for the place of an entry, and how far it holds.
-    pub(super) fn stretch_at(&self, user_key: &[u8], packed: u64, read_seqno: SeqNo) -> Stretch {
+    pub(super) fn stretch_at(
+        &mut self,
+        user_key: &[u8],
+        packed: u64,
+        read_seqno: SeqNo,
+    ) -> Stretch {
         let order = self.set.key_order();
         if let Some(lower) = self.lower.as_ref().filter(|e| e.is_behind(order, user_key, packed)) {
             return Stretch { from: None, to: Some(lower.clone()), tombstone: None };
@@ -258,7 +265,7 @@ impl TruncatedTombstones {
         if let Some(upper) = self.upper.as_ref().filter(|e| !e.is_behind(order, user_key, packed)) {
             return Stretch { from: Some(upper.clone()), to: None, tombstone: None };
         }
-        let borders = self.set.borders_up_to(user_key);
+        let borders = borders_near(&self.set, user_key, &mut self.near);
         let fragment = borders.checked_sub(1);
         let stretch = Stretch {
             from: fragment.and_then(|at| self.set.border(at)).map(Edge::before_key),
@@ -272,7 +279,7 @@ impl TruncatedTombstones {
     /// `None` if nothing is covered there.
     ///
     /// The file's first user key counts whole: versions in front of the file's are newer, and in newer sources or beside it.
-    pub(super) fn covered_from(&self, edge: &Edge, read_seqno: SeqNo) -> Option<Edge> {
+    pub(super) fn covered_from(&mut self, edge: &Edge, read_seqno: SeqNo) -> Option<Edge> {
         let order = self.set.key_order();
         let is_before = |own: &Edge| order.compare(&edge.user_key, &own.user_key).is_lt();
         let is_outside = self.lower.as_ref().is_some_and(is_before)
@@ -280,7 +287,7 @@ impl TruncatedTombstones {
         if is_outside {
             return None;
         }
-        let at = self.set.fragment_of(&edge.user_key)?;
+        let at = borders_near(&self.set, &edge.user_key, &mut self.near).checked_sub(1)?;
         let end = self.set.covered_end(at, read_seqno);
         let to = self.set.border(end).filter(|_| end > at).map(Edge::before_key)?;
         Some(match &self.upper {
@@ -290,7 +297,7 @@ impl TruncatedTombstones {
     }
 
     /// Where that of older sources begins which is covered without a gap up to `edge`, as [`Self::covered_from`] has it.
-    pub(super) fn covered_up_to(&self, edge: &Edge, read_seqno: SeqNo) -> Option<Edge> {
+    pub(super) fn covered_up_to(&mut self, edge: &Edge, read_seqno: SeqNo) -> Option<Edge> {
         let order = self.set.key_order();
         let lower = self.lower.as_ref().map(|own| Edge::before_key(&own.user_key));
         let is_outside = lower.as_ref().is_some_and(|own| own.compare(order, edge).is_ge())
@@ -299,7 +306,7 @@ impl TruncatedTombstones {
             return None;
         }
         // Fragments that begin before the edge.
-        let mut end = self.set.borders_up_to(&edge.user_key);
+        let mut end = borders_near(&self.set, &edge.user_key, &mut self.near);
         let is_border = |key| edge.rank == 0 && order.compare(key, &edge.user_key).is_eq();
         if end.checked_sub(1).and_then(|at| self.set.border(at)).is_some_and(is_border) {
             end -= 1;
@@ -321,4 +328,10 @@ impl TruncatedTombstones {
         stretch.shrink_to(self.set.key_order(), &limits);
         stretch
     }
+}
+
+/// How many borders are not behind `user_key`, searched from the last answer, which becomes this one.
+fn borders_near(set: &RangeTombstones, user_key: &[u8], near: &mut usize) -> usize {
+    *near = set.borders_up_to_near(user_key, *near);
+    *near
 }

@@ -11,7 +11,8 @@
 //!    never holds an older entry of a key in a newer source. So when the walk meets an entry of an older child there, that
 //!    child is sought to the end of the stretch, however many entries are in between.
 //! 2. A stretch goes on as long as any source that is newer than the child covers what comes next: it takes one seek of each
-//!    child and no look at its entries, however many tombstones adjoin or overlap.
+//!    child, and no look at its entries but the next few, however many tombstones adjoin or overlap. The next few come first,
+//!    for a stretch of a key or two is stepped over for much less than a seek costs.
 //! 3. Entries of the tombstone's own source and of newer ones may be newer than it; they are looked at one by one. So are
 //!    deletions of single keys, in blocks that hold nothing else, too: a deletion hides a key and not what lies between two,
 //!    and a block's deletions say nothing of what older sources have there; passed unread, it would bring back what it hides.
@@ -130,8 +131,17 @@ impl<I: InternalIterator, R: SortedRun> UncoveredIterator<I, R> {
     }
 }
 
+/// Steps that a jump tries before it seeks.
+const STEPS: usize = 2;
+
 /// To the first entry behind the edge, which the child stands before.
 fn jump_forward<I: InternalIterator>(child: &mut I, order: &KeyOrder, edge: &Edge) -> Result<()> {
+    for _ in 0..STEPS {
+        child.next()?;
+        if !child.is_valid() || !is_before(order, child.key(), edge)? {
+            return Ok(());
+        }
+    }
     child.seek(&edge.seek_key())?;
     while child.is_valid() && is_before(order, child.key(), edge)? {
         child.next()?;
@@ -141,6 +151,12 @@ fn jump_forward<I: InternalIterator>(child: &mut I, order: &KeyOrder, edge: &Edg
 
 /// To the last entry before the edge, which the child stands behind.
 fn jump_backward<I: InternalIterator>(child: &mut I, order: &KeyOrder, edge: &Edge) -> Result<()> {
+    for _ in 0..STEPS {
+        child.prev()?;
+        if !child.is_valid() || is_before(order, child.key(), edge)? {
+            return Ok(());
+        }
+    }
     child.seek_for_prev(&edge.seek_key())?;
     while child.is_valid() && !is_before(order, child.key(), edge)? {
         child.prev()?;
@@ -238,5 +254,95 @@ impl<I: InternalIterator, R: SortedRun> InternalIterator for UncoveredIterator<I
     #[inline]
     fn value(&self) -> &[u8] {
         self.merge.value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{SeqNo, ValueType};
+
+    /// One entry for each of the numbers, and how often it was sought.
+    struct Child {
+        keys: Vec<Vec<u8>>,
+        /// One more than where it stands.
+        at: usize,
+        seeks: usize,
+    }
+
+    impl Child {
+        fn at(at: u8) -> Self {
+            let key = |n| InternalKey::new(&[n], SeqNo::ZERO, ValueType::Value).encode();
+            Self { keys: (0..100).map(key).collect(), at: usize::from(at) + 1, seeks: 0 }
+        }
+
+        fn count_before(&self, target: &[u8]) -> usize {
+            let order = KeyOrder::Bytewise;
+            self.keys.partition_point(|key| order.compare_internal(key, target).is_lt())
+        }
+    }
+
+    impl InternalIterator for Child {
+        fn is_valid(&self) -> bool {
+            (1..=self.keys.len()).contains(&self.at)
+        }
+
+        fn seek_to_first(&mut self) -> Result<()> {
+            unreachable!("jumps go elsewhere")
+        }
+
+        fn seek_to_last(&mut self) -> Result<()> {
+            unreachable!("jumps go elsewhere")
+        }
+
+        fn seek(&mut self, target: &[u8]) -> Result<()> {
+            self.seeks += 1;
+            self.at = self.count_before(target) + 1;
+            Ok(())
+        }
+
+        fn seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
+            self.seeks += 1;
+            self.at = self.count_before(target);
+            Ok(())
+        }
+
+        fn next(&mut self) -> Result<()> {
+            self.at += 1;
+            Ok(())
+        }
+
+        fn prev(&mut self) -> Result<()> {
+            self.at -= 1;
+            Ok(())
+        }
+
+        fn key(&self) -> &[u8] {
+            &self.keys[self.at - 1]
+        }
+
+        fn value(&self) -> &[u8] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn short_stretches_are_stepped_over_and_long_ones_sought_over() {
+        let order = KeyOrder::Bytewise;
+        for covered in 1..40 {
+            let seeks = usize::from(usize::from(covered) > STEPS);
+            let mut child = Child::at(50);
+            jump_forward(&mut child, &order, &Edge::before_key(&[50 + covered])).unwrap();
+            assert_eq!((child.at, child.seeks), (51 + usize::from(covered), seeks));
+            let mut child = Child::at(50);
+            jump_backward(&mut child, &order, &Edge::before_key(&[51 - covered])).unwrap();
+            assert_eq!((child.at, child.seeks), (51 - usize::from(covered), seeks));
+        }
+        let mut child = Child::at(98);
+        jump_forward(&mut child, &order, &Edge::before_key(&[200])).unwrap();
+        assert!(!child.is_valid() && child.seeks == 0);
+        let mut child = Child::at(1);
+        jump_backward(&mut child, &order, &Edge::before_key(&[0])).unwrap();
+        assert!(!child.is_valid() && child.seeks == 0);
     }
 }

@@ -16,12 +16,12 @@ pub(crate) use arc_swap::ArcSwap;
 pub(crate) use scheduled::ArcSwap;
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
-    sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic},
+    sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
     thread, thread_local,
 };
 #[cfg(not(shuttle))]
 pub(crate) use std::{
-    sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic},
+    sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
     thread, thread_local,
 };
 

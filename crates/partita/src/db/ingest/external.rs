@@ -86,10 +86,7 @@ impl External {
         if entries.is_valid() && self.order.compare(user_key(entries.key()), to).is_le() {
             return Ok(true);
         }
-        let covers = |start: &[u8], end: &[u8]| {
-            self.order.compare(start, to).is_le() && self.order.compare(from, end).is_lt()
-        };
-        Ok(memtable.range_tombstones().iter().any(|it| covers(&it.start, &it.end)))
+        Ok(memtable.range_tombstone_sets().iter().any(|set| set.cover_any(from, to)))
     }
 
     pub(super) fn ingested(&self, level: usize, seqno: SeqNo) -> IngestedFile {

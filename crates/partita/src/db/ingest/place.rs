@@ -129,10 +129,7 @@ impl<'t> Tree<'t> {
         if entries.is_valid() && order.compare(user_key(entries.key()), to).is_le() {
             return Ok(true);
         }
-        let Some(tombstones) = reader.range_tombstones_if_any(ctx)? else { return Ok(false) };
-        Ok(tombstones
-            .iter()
-            .any(|it| order.compare(&it.start, to).is_le() && order.compare(from, &it.end).is_lt()))
+        Ok(reader.range_tombstones_if_any(ctx)?.is_some_and(|it| it.cover_any(from, to)))
     }
 }
 
