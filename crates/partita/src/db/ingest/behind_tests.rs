@@ -139,6 +139,25 @@ fn what_comes_behind_counts_only_where_nothing_newer_is() {
 }
 
 #[test]
+fn nothing_is_flushed_for_what_comes_behind() {
+    let fs = MemoryFileSystem::new();
+    let db = open(&fs, CompactionStyle::Universal);
+    db.put(b"b", b"new").unwrap();
+    db.delete(b"c").unwrap();
+    let file = external(&db, "old", &[(b"a", b"old"), (b"b", b"old"), (b"c", b"old")]);
+    let options = IngestOptions { allow_blocking_flush: false, ..BEHIND };
+    db.ingest(&db.default_family(), &[&file], &options).unwrap();
+    let check = |db: &Db| {
+        let values = [&b"a"[..], b"b", b"c"].map(|key| value(db, key));
+        assert_eq!(values, [Some(b"old".to_vec()), Some(b"new".to_vec()), None]);
+    };
+    check(&db);
+    assert_eq!(db.default_family().0.family.current().files().count(), 1);
+    drop(db);
+    check(&open(&fs, CompactionStyle::Universal));
+}
+
+#[test]
 fn what_cannot_come_behind_is_refused_and_says_why() {
     let fs = MemoryFileSystem::new();
     let db = open(&fs, CompactionStyle::Level);

@@ -16,7 +16,7 @@
 //!    and what compactions under way will write.
 //! 2. **Of several files for one family the later is newer**, where they overlap: it has the greater number and stands above.
 //! 3. **Files that are ingested behind stand on the last level**, with sequence number 0, where no compaction gets. What stands above
-//!    keeps its deletions and sequence numbers for their sake.
+//!    keeps its deletions and sequence numbers for their sake. Memtables are above: nothing is flushed.
 //! 4. What fails before the edit leaves no trace. If the edit itself fails it may be on disk, so its numbers are not given again
 //!    and its files stay until that is known.
 
@@ -56,7 +56,7 @@ pub struct IngestOptions {
     /// `snapshot_consistency` asks for none. Default: yes.
     pub allow_global_seqno: bool,
     /// Whether memtables that have keys of a file's range, or would be overtaken by a file on level 0, may be flushed, while
-    /// writers wait. Default: yes.
+    /// writers wait. Nothing has to be for files that come behind. Default: yes.
     pub allow_blocking_flush: bool,
     /// Whether every block of each file is read and checked first: checksums, order, filters, counts. Default: yes. Without,
     /// damage shows when somebody reads it.
@@ -247,7 +247,9 @@ impl DbInner {
                 return Err(Error::invalid_argument(format!("{family:?} was dropped")));
             }
         }
-        self.flush_what_is_covered(families, options)?;
+        if !options.behind {
+            self.flush_what_is_covered(families, options)?;
+        }
         self.sync_log()?;
         let placed = self.place(families, options)?;
         let edits =
