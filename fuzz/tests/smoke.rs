@@ -57,6 +57,7 @@ macro_rules! smoke_tests {
 }
 
 smoke_tests! {
+    block_trace
     bookie_conf
     coding
     compress

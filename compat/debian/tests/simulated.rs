@@ -10,7 +10,9 @@ use std::process::Command;
 
 use partita::io::DiskFileSystem;
 use partita_doctor::cache::CacheKind;
-use partita_doctor::simulate::{Asked, PerGet, Shards, SimulatedCache};
+use partita_doctor::simulate::{
+    Asked, Lookups, PerGet, Replayed, Shards, SimulatedCache, Simulation,
+};
 use partita_doctor::{Request, examine};
 
 const KEYS: u32 = 400_000;
@@ -62,6 +64,46 @@ fn reads_of_whole_filters_are_those_of_rocksdb_in_every_cache() {
 #[test]
 fn reads_of_partitions_are_those_of_rocksdb_in_every_cache() {
     compare("partitioned", &["--partition_index_and_filters=1"]);
+}
+
+/// Gets that a trace has.
+const TRACED: u32 = 40_000;
+
+#[test]
+fn gets_of_a_trace_that_rocksdb_wrote_read_what_it_read_when_it_wrote_it() {
+    for (layout, args) in [("full", &[][..]), ("partitioned", &["--partition_index_and_filters=1"])]
+    {
+        let home = tempfile::tempdir().unwrap();
+        let (dir, path) = (home.path().join(layout), home.path().join("trace"));
+        make(&dir, args);
+        let cell = lru(MIB, 0, 0.5);
+        let trace = format!("--block_cache_trace_file={}", path.display());
+        let mut settings = reading(cell, TRACED);
+        settings.extend([trace, "--threads=2".to_owned()]);
+        db_bench(&dir, args, &settings);
+        let lookups = Lookups::Trace { path, hex: false, family: "default".to_owned() };
+        let simulation = simulation(&dir, cell, Asked { lookups, ..asked(cell) });
+        let traced = simulation.traced.as_ref().expect("it is of a trace");
+        assert_eq!(simulation.replayed, 2 * u64::from(TRACED), "{layout}: two threads");
+        assert_eq!(simulation.found_share, 1.0, "{layout}");
+        assert_eq!((traced.tables_gone, traced.torn_bytes, traced.is_cut), (0, 0, false));
+        let predicted = of_rocksdb(&simulation, cell);
+        // A trace counts a top level with what it leads to, and the model by itself.
+        let metadata = |per_get: &PerGet| per_get.total() - per_get.data;
+        for (what, real, predicted) in [
+            ("data asked", traced.asked.data, predicted.asked.data),
+            ("data read", traced.missed.data, predicted.blocks.data),
+            ("rest asked", metadata(&traced.asked), metadata(&predicted.asked)),
+            ("rest read", metadata(&traced.missed), metadata(&predicted.blocks)),
+        ] {
+            println!("{layout:<12} {what:<13} {real:.4} {predicted:.4}");
+            let off = (predicted - real).abs();
+            assert!(
+                off <= NEXT_TO_NOTHING.max(real * 0.05),
+                "{layout}: {what} {real}, predicted {predicted}: {traced:?}"
+            );
+        }
+    }
 }
 
 fn compare(layout: &str, args: &[&str]) {
@@ -139,23 +181,7 @@ fn make(dir: &Path, args: &[&str]) {
 /// Block-cache misses per get, of the second half of the lookups.
 fn real(dir: &Path, args: &[&str], cell: Cell) -> PerGet {
     let misses = |lookups: u32| {
-        let kind = match cell.kind {
-            CacheKind::Lru => "lru_cache",
-            CacheKind::HyperClock => "hyper_clock_cache",
-        };
-        let settings = [
-            "--benchmarks=readrandom".to_owned(),
-            "--use_existing_db=1".to_owned(),
-            "--disable_auto_compactions=1".to_owned(),
-            "--statistics=1".to_owned(),
-            "--seed=11".to_owned(),
-            "--cache_index_and_filter_blocks=1".to_owned(),
-            format!("--reads={lookups}"),
-            format!("--cache_type={kind}"),
-            format!("--cache_size={}", cell.bytes),
-            format!("--cache_numshardbits={}", cell.shard_bits),
-            format!("--cache_high_pri_pool_ratio={}", cell.pool_ratio),
-        ];
+        let settings = reading(cell, lookups);
         tickers(&db_bench(dir, args, &settings))
     };
     let (half, whole) = (misses(LOOKUPS), misses(2 * LOOKUPS));
@@ -172,6 +198,27 @@ fn real(dir: &Path, args: &[&str], cell: Cell) -> PerGet {
     }
 }
 
+/// Reads keys at random through a cache.
+fn reading(cell: Cell, lookups: u32) -> Vec<String> {
+    let kind = match cell.kind {
+        CacheKind::Lru => "lru_cache",
+        CacheKind::HyperClock => "hyper_clock_cache",
+    };
+    vec![
+        "--benchmarks=readrandom".to_owned(),
+        "--use_existing_db=1".to_owned(),
+        "--disable_auto_compactions=1".to_owned(),
+        "--statistics=1".to_owned(),
+        "--seed=11".to_owned(),
+        "--cache_index_and_filter_blocks=1".to_owned(),
+        format!("--reads={lookups}"),
+        format!("--cache_type={kind}"),
+        format!("--cache_size={}", cell.bytes),
+        format!("--cache_numshardbits={}", cell.shard_bits),
+        format!("--cache_high_pri_pool_ratio={}", cell.pool_ratio),
+    ]
+}
+
 fn tickers(output: &str) -> HashMap<String, u64> {
     let counted = output.lines().filter_map(|line| {
         let (name, count) = line.split_once(" COUNT : ")?;
@@ -180,28 +227,40 @@ fn tickers(output: &str) -> HashMap<String, u64> {
     counted.collect()
 }
 
-fn predicted(dir: &Path, cell: Cell) -> PerGet {
+fn asked(cell: Cell) -> Asked {
+    Asked {
+        count: 2 * LOOKUPS as usize,
+        budgets: vec![cell.bytes],
+        pool_ratio: Some(cell.pool_ratio),
+        // What db_bench says that an entry takes.
+        entry_bytes: Some(4096),
+        ..Asked::default()
+    }
+}
+
+fn simulation(dir: &Path, cell: Cell, asked: Asked) -> Simulation {
     let request = Request {
         cache_bytes: Some(cell.bytes),
         cache_kind: Some(cell.kind),
         shard_bits: u32::try_from(cell.shard_bits).ok(),
-        simulate: Some(Asked {
-            count: 2 * LOOKUPS as usize,
-            budgets: vec![cell.bytes],
-            pool_ratio: Some(cell.pool_ratio),
-            // What db_bench says that an entry takes.
-            entry_bytes: Some(4096),
-            ..Asked::default()
-        }),
+        simulate: Some(asked),
         ..Request::default()
     };
-    let report = examine(&DiskFileSystem, &[dir.to_owned()], &request);
-    let simulation = report.databases[0].simulation.as_ref();
+    let mut report = examine(&DiskFileSystem, &[dir.to_owned()], &request);
+    let simulation = report.databases.remove(0).simulation;
     let simulation = simulation.unwrap_or_else(|| panic!("{:?}", report.problems));
     assert_eq!(simulation.shards, Shards::Exact, "7.8.3 wrote it");
+    simulation
+}
+
+fn of_rocksdb(simulation: &Simulation, cell: Cell) -> &Replayed {
     let wanted = SimulatedCache::from(cell.kind);
-    let replayed = simulation.caches.iter().find(|one| one.cache == wanted).expect("it was tried");
-    let blocks = replayed.blocks;
+    simulation.caches.iter().find(|one| one.cache == wanted).expect("it was tried")
+}
+
+fn predicted(dir: &Path, cell: Cell) -> PerGet {
+    let simulation = simulation(dir, cell, asked(cell));
+    let blocks = of_rocksdb(&simulation, cell).blocks;
     // Half of the top levels, which db_bench does not pin, are of filters.
     PerGet {
         index: blocks.index + blocks.top_level / 2.0,

@@ -1,5 +1,6 @@
 //! The targets, one module each: `run` takes any bytes, `seeds` gives inputs worth mutating.
 
+pub mod block_trace;
 pub mod bookie_conf;
 pub mod coding;
 pub mod compress;
@@ -57,6 +58,7 @@ macro_rules! targets {
 }
 
 targets! {
+    block_trace: 8_000,
     bookie_conf: 1_000,
     coding: 800_000,
     compress: 24_000,

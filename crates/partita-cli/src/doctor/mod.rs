@@ -37,6 +37,7 @@ Examples:
   partita doctor --html report.html /var/lib/db
   partita doctor --simulate=zipf --budgets 64m,256m,1g --html report.html /var/lib/db
   partita doctor --trace keys.txt /var/lib/db
+  partita doctor --trace block_cache.trace --budgets 64m,256m /var/lib/db
   partita doctor --json /var/lib/db | jq '.databases[].findings[] | select(.severity == \"error\")'
 
 --json prints one object.

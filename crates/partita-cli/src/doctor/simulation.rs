@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use partita_bench::amounts::parse_size;
 use partita_charts::{Axis, BarChart, LineChart, Section, Unit};
-use partita_doctor::simulate::{Asked, Lookups, PerGet, Replayed, SimulatedCache, Simulation};
+use partita_doctor::simulate::{
+    Asked, Lookups, PerGet, Replayed, SimulatedCache, Simulation, Traced,
+};
 
 use super::html::sentence;
 use crate::columns::{self, Side};
-use crate::units::{count, share, size};
+use crate::units::{count, counted, share, size};
 
 /// Options of a simulation.
 #[derive(Args)]
@@ -19,13 +21,14 @@ pub(super) struct SimulateArgs {
     /// Play lookups through models of RocksDB's caches and through Partita's, and tell what they would read.
     #[arg(long, value_name = "KEYS", num_args = 0..=1, default_missing_value = "uniform", require_equals = true)]
     simulate: Option<Keys>,
-    /// Play the keys in this file, one a line, instead of keys that are drawn.
+    /// Play the keys in this file, one a line, instead of keys that are drawn; or the gets in a block-cache trace of RocksDB
+    /// (`StartBlockCacheTrace`, sampling every block).
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     trace: Option<PathBuf>,
     /// The keys of --trace are hexadecimal digits; otherwise text with \xHH for bytes.
     #[arg(long, requires = "trace")]
     trace_hex: bool,
-    /// The column family that the keys of --trace are looked up in.
+    /// The column family that the keys of --trace are looked up in; gets of RocksDB's trace have their own.
     #[arg(long, value_name = "NAME", default_value = "default", requires = "trace")]
     trace_family: String,
     /// Lookups that are played; the first half warms the cache up.
@@ -138,10 +141,77 @@ fn remarks(simulation: &Simulation) -> Vec<String> {
             }
         ),
     ];
+    if let Some(traced) = &simulation.traced {
+        remarks.extend(of_trace(traced));
+    }
     if let Some(problem) = &simulation.left_out {
         remarks.push(format!("Partita's cache could not be tried: {problem}"));
     }
     remarks
+}
+
+/// What RocksDB's trace tells, and what it does not.
+fn of_trace(traced: &Traced) -> Vec<String> {
+    let per_get = |blocks: &PerGet| {
+        format!("data {:.3}, index {:.3}, filter {:.3}", blocks.data, blocks.index, blocks.filter)
+    };
+    let mut told = vec![format!(
+        "the trace is of RocksDB {}; there, a get asked its cache for these blocks: {}; it did not have: {}",
+        traced.release,
+        per_get(&traced.asked),
+        per_get(&traced.missed)
+    )];
+    if !traced.has_metadata {
+        told.push(
+            "index and filters were outside of the cache: gets that a filter ended are not in the trace".to_owned(),
+        );
+    }
+    if traced.multi_gets > 0 {
+        told.push(format!(
+            "{} of a MultiGet, of whose blocks the trace does not say whether they were cached",
+            counted(traced.multi_gets, "lookup")
+        ));
+    }
+    for other in &traced.others {
+        told.push(format!(
+            "not played, since they carry no key: {} by {}",
+            accesses(other.accesses),
+            other.caller
+        ));
+    }
+    if traced.foreign_accesses > 0 {
+        told.push(format!(
+            "not played, since their families are not there: {}",
+            accesses(traced.foreign_accesses)
+        ));
+    }
+    if traced.tables_gone > 0 {
+        told.push(format!(
+            "of the {} that its gets came to, {} no longer there: lookups are played over those that are",
+            counted(traced.tables, "table"),
+            match traced.tables_gone {
+                1 => "1 is".to_owned(),
+                gone => format!("{} are", count(gone)),
+            }
+        ));
+    }
+    if traced.is_cut {
+        told.push("it has more gets than were played (--lookups)".to_owned());
+    }
+    if traced.torn_bytes > 0 {
+        told.push(format!(
+            "its last record is not whole ({} of it): the trace was not ended",
+            size(traced.torn_bytes)
+        ));
+    }
+    told
+}
+
+fn accesses(number: u64) -> String {
+    match number {
+        1 => "1 access".to_owned(),
+        number => format!("{} accesses", count(number)),
+    }
 }
 
 fn row(replayed: &Replayed) -> [String; 9] {

@@ -1,7 +1,9 @@
 //! `partita doctor`.
 
 use std::fs;
+use std::path::Path;
 
+use partita_testkit::archive;
 use partita_testkit::golden::{self, GoldenDb};
 use serde_json::Value;
 
@@ -171,6 +173,36 @@ fn a_trace_is_a_list_of_keys() {
     fs::write(&trace, "00\n01\n").unwrap();
     let run = doctor(&golden, &args);
     assert!(run.stdout.contains("the keys in "), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn a_trace_of_rocksdb_is_played_and_what_it_lacks_is_told() {
+    let golden = sick();
+    let dir = tempfile::tempdir().unwrap();
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../partita-doctor/tests/data/block-cache-traces.tar.zst");
+    archive::unpack(&packed, dir.path()).unwrap();
+    let trace = dir.path().join("locations-full-filter.trace");
+    let page = dir.path().join("report.html");
+    let args = ["--trace", trace.to_str().unwrap(), "--budgets", "128k", "--html"];
+    let run = doctor(&golden, &[&args[..], &[page.to_str().unwrap()]].concat());
+    let page = fs::read_to_string(page).unwrap();
+    for text in [
+        "the gets in RocksDB's trace",
+        "the trace is of RocksDB 7.8; there, a get asked its cache for these blocks: data ",
+        "of a MultiGet, of whose blocks",
+        "not played, since they carry no key: 6 accesses by iterator",
+    ] {
+        assert!(run.stdout.contains(text), "{text}: {}{}", run.stdout, run.stderr);
+        let behind_the_capital = &text[1..];
+        assert!(page.contains(behind_the_capital), "{text} in the page");
+    }
+    let queries = dir.path().join("queries");
+    let start = [&[0; 8][..], &[1, 30, 0, 0, 0], b"feedcafedeadbeef\tTrace Version"].concat();
+    fs::write(&queries, start).unwrap();
+    let run = doctor(&golden, &["--trace", queries.to_str().unwrap()]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("StartBlockCacheTrace"), "{}", run.stderr);
 }
 
 #[test]

@@ -9,8 +9,10 @@
 //!   logs.rs        write-ahead logs -> what is torn or damaged in them
 //!   verify.rs      every block of every table, if that is asked for
 //!   info_log.rs    LOG files -> caches, settings, stalls
+//! block_trace.rs a trace of RocksDB's block cache -> the blocks that were asked for
 //! ```
 
+mod block_trace;
 mod database;
 mod filter_rate;
 mod find;
@@ -20,6 +22,7 @@ mod manifest;
 mod table;
 mod verify;
 
+pub use block_trace::{BlockAccess, BlockTraceReader, TracedBlock, TracedData, TracedGet};
 pub(crate) use database::open_table;
 pub use database::{read_database, read_database_in};
 pub(crate) use logs::read_all as read_all_logs;

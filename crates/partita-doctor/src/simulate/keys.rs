@@ -1,4 +1,4 @@
-//! Drawn entries as keys. Tables are read from their first block to the last, each block that has a drawn entry once.
+//! The keys of lookups: of a file, or drawn entries. For these tables are read from their first block to the last, each block that has a drawn entry once.
 
 use std::ops::ControlFlow;
 
@@ -7,9 +7,10 @@ use partita::table::{BlockHandle, TableSurvey};
 
 use crate::model::{Database, Table, TableLayout};
 use crate::random::Random;
-use crate::read::open_table;
-use crate::simulate::lookups::{Draw, Lookups, read_trace};
-use crate::simulate::{Asked, Work};
+use crate::read::{BlockTraceReader, open_table};
+use crate::simulate::lookups::{Draw, Lookups};
+use crate::simulate::result::Traced;
+use crate::simulate::{Asked, Work, gets, key_file};
 
 /// Bytes behind a key that is there, in one that is not.
 const ABSENT_TAIL: usize = 8;
@@ -22,18 +23,40 @@ pub(super) struct Lookup {
     pub(super) key: Box<[u8]>,
 }
 
+/// The lookups that are played.
+pub(super) struct Drawn {
+    pub(super) lookups: Vec<Lookup>,
+    /// What a trace tells beside them.
+    pub(super) traced: Option<Traced>,
+}
+
 /// The keys, in the order in which they are looked up.
-pub(super) fn lookups(work: &mut Work<'_>, asked: &Asked) -> Result<Vec<Lookup>> {
+pub(super) fn lookups(work: &mut Work<'_>, asked: &Asked) -> Result<Drawn> {
+    let trace = match &asked.lookups {
+        Lookups::Gets { path } => Some(BlockTraceReader::open(work.fs, path)?),
+        Lookups::Trace { path, .. } => BlockTraceReader::open_if(work.fs, path)?,
+        _ => None,
+    };
+    if let Some(trace) = trace {
+        let (lookups, traced) = gets::take(trace, work.database, asked.count)?;
+        return Ok(Drawn { lookups, traced: Some(traced) });
+    }
     if let Lookups::Trace { path, hex, family } = &asked.lookups {
         let family = work.database.families.iter().find(|one| one.name == *family);
         let family = family.ok_or_else(|| {
             let message = "the keys are to be looked up in a column family that is not there";
             partita::Error::invalid_argument(message).in_file(path)
         })?;
-        let keys = read_trace(work.fs, path, *hex, asked.count)?;
+        let keys = key_file::read(work.fs, path, *hex, asked.count)?;
         let again = keys.iter().cycle().take(asked.count);
-        return Ok(again.map(|key| Lookup { family: family.id, key: key.clone() }).collect());
+        let lookups = again.map(|key| Lookup { family: family.id, key: key.clone() }).collect();
+        return Ok(Drawn { lookups, traced: None });
     }
+    Ok(Drawn { lookups: draw(work, asked)?, traced: None })
+}
+
+/// Keys out of the tables.
+fn draw(work: &mut Work<'_>, asked: &Asked) -> Result<Vec<Lookup>> {
     let tables = from_new_to_old(work.database);
     let entries = tables.iter().map(|(_, layout)| layout.entries).sum();
     if entries == 0 {

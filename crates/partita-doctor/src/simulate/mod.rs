@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! lookups.rs     which keys: drawn from the entries, or from a file
-//! keys.rs        drawn entries -> keys
+//! keys.rs        drawn entries -> keys      key_file.rs: keys one a line      gets.rs: the gets in a trace of RocksDB
 //! record.rs      keys -> the blocks that RocksDB asks its cache for, in order     family.rs: its settings
 //! cache_key.rs     where a block falls in the cache       charge.rs: what it takes there
 //! trace.rs       the blocks that are asked for; how a cache is played through
@@ -18,7 +18,9 @@
 mod cache_key;
 mod charge;
 mod family;
+mod gets;
 mod hyper_clock;
+mod key_file;
 mod keys;
 mod lookups;
 mod lru;
@@ -36,7 +38,7 @@ use ::partita::io::FileSystem;
 use ::partita::table::Release;
 
 pub use lookups::Lookups;
-pub use result::{PerGet, Replayed, Shards, SimulatedCache, Simulation};
+pub use result::{OtherAccesses, PerGet, Replayed, Shards, SimulatedCache, Simulation, Traced};
 
 use crate::cache::{CacheKind, CacheModel};
 use crate::model::{Database, Problem, Table};
@@ -124,7 +126,7 @@ pub(crate) fn simulate(
         .iter()
         .map(|family| FamilyRules::of(database, settings, family))
         .collect::<Result<_>>()?;
-    let lookups = keys::lookups(work, asked)?;
+    let keys::Drawn { lookups, traced } = keys::lookups(work, asked)?;
     let mut recorder = record::Recorder::new(lookups.len());
     for rules in &families {
         recorder.family(work, rules, &lookups, asked)?;
@@ -135,7 +137,10 @@ pub(crate) fn simulate(
     let caches = Caches::of(database, settings, asked, &trace);
     let warm_up = lookups.len() / 2;
     let mut simulation = Simulation {
-        lookups: asked.lookups.clone(),
+        lookups: match (&asked.lookups, &traced) {
+            (Lookups::Trace { path, .. }, Some(_)) => Lookups::Gets { path: path.clone() },
+            (lookups, _) => lookups.clone(),
+        },
         replayed: lookups.len() as u64,
         counted: (lookups.len() - warm_up) as u64,
         seed: asked.seed,
@@ -146,6 +151,7 @@ pub(crate) fn simulate(
             ClockTable::Fixed { entry_bytes } => Some(entry_bytes),
             ClockTable::Growing => None,
         },
+        traced,
         caches: Vec::new(),
         left_out: None,
     };

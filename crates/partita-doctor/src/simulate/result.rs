@@ -29,11 +29,52 @@ pub struct Simulation {
     /// The charge of an entry that HyperClock's tables are made for; none if they grow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_bytes: Option<u64>,
+    /// What RocksDB's trace tells, if the lookups are of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traced: Option<Traced>,
     /// The caches, by size and kind.
     pub caches: Vec<Replayed>,
     /// Why Partita's cache is not among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Problem>,
+}
+
+/// What a block-cache trace tells beside the keys of its gets.
+#[derive(Clone, Debug, Serialize)]
+pub struct Traced {
+    /// Major and minor number of the RocksDB that wrote it.
+    pub release: String,
+    /// How many accesses were read.
+    pub accesses: u64,
+    /// Whether more gets follow than were asked for.
+    pub is_cut: bool,
+    /// The length of a last record that is not whole.
+    pub torn_bytes: u64,
+    /// Tables that gets came to.
+    pub tables: u64,
+    /// How many of them are no longer there. The lookups are played over the tables as they are now.
+    pub tables_gone: u64,
+    /// Accesses of gets in column families that are not there; they are not played.
+    pub foreign_accesses: u64,
+    /// How many of the lookups are keys of a MultiGet, of whose blocks the trace does not say which were cached.
+    pub multi_gets: u64,
+    /// Whether gets asked the cache for filters or indexes. If not, gets that a filter ended are missing.
+    pub has_metadata: bool,
+    /// Accesses that carry no key, by who asked: they are not played.
+    pub others: Vec<OtherAccesses>,
+    /// Blocks that a counted lookup asked RocksDB's cache for when the trace was written; top levels count as what they lead to.
+    pub asked: PerGet,
+    /// Those that the cache did not have.
+    pub missed: PerGet,
+}
+
+/// Accesses of somebody else than gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OtherAccesses {
+    /// Who asked.
+    pub caller: &'static str,
+    /// How often.
+    pub accesses: u64,
 }
 
 /// Where the shards of blocks are known from.
@@ -160,7 +201,7 @@ pub struct PerGet {
 }
 
 impl PerGet {
-    fn of(counts: &[u64; Part::COUNT], lookups: u64) -> Self {
+    pub(super) fn of(counts: &[u64; Part::COUNT], lookups: u64) -> Self {
         let per_get = |part: Part| counts[part as usize] as f64 / lookups.max(1) as f64;
         Self {
             data: per_get(Part::Data),

@@ -12,4 +12,5 @@ mod memory;
 mod reading;
 mod shape;
 mod simulated;
+mod traced;
 mod watched_fs;

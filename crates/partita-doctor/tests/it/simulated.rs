@@ -28,7 +28,7 @@ fn of(simulation: &Simulation, cache: SimulatedCache, budget_bytes: u64) -> &Rep
 }
 
 /// Has index and filter go through the cache.
-fn caching_metadata(golden: &GoldenDb) {
+pub(crate) fn caching_metadata(golden: &GoldenDb) {
     for entry in fs::read_dir(golden.path()).unwrap() {
         let path = entry.unwrap().path();
         if path.file_name().unwrap().to_string_lossy().starts_with("OPTIONS-") {
