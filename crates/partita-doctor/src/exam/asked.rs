@@ -1,6 +1,8 @@
 //! Asked against effective: settings that RocksDB switches off without a word, and settings that hold otherwise than the
 //! user's file says.
 
+use std::collections::BTreeSet;
+
 use partita::filter::FilterPolicy;
 use partita::options::SectionKind;
 use partita::options::file::EffectiveOption;
@@ -10,6 +12,7 @@ use crate::exam::{Case, metadata_remedy};
 use crate::finding::{Evidence, Finding, Remedy, Severity, Value};
 use crate::model::FilterShape;
 use crate::setting;
+use crate::simulate::pinning::{self, METADATA_CACHE_OPTIONS};
 use crate::units::counted;
 
 pub(super) fn examine(case: &Case<'_>) -> Vec<Finding> {
@@ -105,15 +108,25 @@ fn partitions_off(case: &Case<'_>, family: &str) -> Option<Finding> {
 
 const CACHES_METADATA: &str = "cache_index_and_filter_blocks";
 
-/// Pinning of what is not in the cache.
+const PIN_LEVEL_0: &str = "pin_l0_filter_and_index_blocks_in_cache";
+
+/// Pinning of what is not in the cache. Partitions always are, so what pins them counts.
 fn pinning_off(case: &Case<'_>, family: &str) -> Option<Finding> {
-    let pin = "pin_l0_filter_and_index_blocks_in_cache";
-    let (_, path) = asked_value(case, family, pin).filter(|asked| asked.0 == "true")?;
     let caches = asked_value(case, family, CACHES_METADATA).is_some_and(|asked| asked.0 == "true");
     if caches {
         return None;
     }
-    let title = format!("{pin}=true has no effect without {CACHES_METADATA}=true");
+    let is_cut = asked_value(case, family, "index_type").is_some_and(|asked| asked.0 == TWO_LEVEL);
+    let level_0 =
+        asked_value(case, family, PIN_LEVEL_0).filter(|asked| asked.0 == "true" && !is_cut);
+    let (what, path) = match level_0 {
+        Some((_, path)) => (format!("{PIN_LEVEL_0}=true"), path),
+        None => {
+            let (text, path) = asked_value(case, family, METADATA_CACHE_OPTIONS)?;
+            (tier_in_vain(text, is_cut)?, path)
+        }
+    };
+    let title = format!("{what} has no effect without {CACHES_METADATA}=true");
     let consequence = "Nothing is pinned that is not cached: index and filters stand outside of the cache, all of them, and \
         nothing bounds what they take.";
     let remedy = Remedy::new(
@@ -126,6 +139,17 @@ fn pinning_off(case: &Case<'_>, family: &str) -> Option<Finding> {
             .remedy(remedy);
     finding.families.push(family.to_owned());
     Some(finding)
+}
+
+/// The first part of `metadata_cache_options` that asks for something that then does not come about.
+fn tier_in_vain(text: &str, is_cut: bool) -> Option<String> {
+    let of_partitions = (!is_cut).then_some(pinning::PARTITIONS);
+    let mut parts = [pinning::UNPARTITIONED, pinning::TOP_LEVEL].into_iter().chain(of_partitions);
+    parts.find_map(|name| {
+        let tier = pinning::part(text, name)?;
+        let asks = matches!(tier, "kAll" | "kFlushedAndSimilar");
+        asks.then(|| format!("{METADATA_CACHE_OPTIONS}.{name}={tier}"))
+    })
 }
 
 /// Options of the user's file that hold otherwise in the OPTIONS file that RocksDB wrote at its last open.
@@ -146,8 +170,10 @@ fn not_applied(case: &Case<'_>, asked: &AskedOptions) -> Option<Finding> {
         let written = case.settings.option(family, option.name);
         let Some(holds) = logged.as_deref().or(written) else { continue };
         // Values are spelt in several ways; how they come out tells whether they are the same.
-        let is_same =
-            holds == wanted || holds == option.holds || is_same_object(holds, &option.holds);
+        let is_same = holds == wanted
+            || holds == option.holds
+            || is_same_object(holds, &option.holds)
+            || has_parts(holds, wanted);
         if !is_same {
             let why = if asked.is_dropped(option) { "the line has no line end" } else { "" };
             let line = option.line.map_or(String::new(), |line| line.to_string());
@@ -184,4 +210,13 @@ fn logged_cache(case: &Case<'_>, option: &EffectiveOption) -> Option<String> {
 /// Whether two filter policies or the like are the same in old and new spelling: `rocksdb.BloomFilter:10:false`.
 fn is_same_object(a: &str, b: &str) -> bool {
     matches!((FilterPolicy::parse(a), FilterPolicy::parse(b)), (Ok(Some(a)), Ok(Some(b))) if a == b)
+}
+
+/// Whether one of several values has those that were asked for, in whatever order: `{a=1;b=2;}`.
+fn has_parts(holds: &str, wanted: &str) -> bool {
+    let parts = |text: &str| -> Option<BTreeSet<String>> {
+        let parts = text.trim().strip_prefix('{')?.strip_suffix('}')?.split(';').map(str::trim);
+        Some(parts.filter(|part| !part.is_empty()).map(str::to_owned).collect())
+    };
+    matches!((parts(holds), parts(wanted)), (Some(holds), Some(wanted)) if wanted.is_subset(&holds))
 }

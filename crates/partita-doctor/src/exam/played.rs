@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use crate::exam::Case;
-use crate::model::{Table, TableLayout};
+use crate::model::{FilterShape, Table, TableLayout};
 use crate::random::Random;
 use crate::settings::SharedCache;
 use crate::simulate::{
@@ -198,7 +198,8 @@ impl<'p> Player<'p> {
                 self.seed,
                 table.number,
             );
-            let is_top = matches!(part, Part::IndexTop | Part::FilterTop);
+            let pinning = &rules.pinning;
+            let filter_is_cut = filter.shape == FilterShape::Partitioned;
             self.trace.blocks.push(Block {
                 part,
                 charge: charge(part, bytes, stored != bytes),
@@ -206,10 +207,11 @@ impl<'p> Player<'p> {
                 // Of whole blocks the real place; of one among many some place of its own.
                 hashes: base
                     .at(offset + at * stored.max(4) + u64::from(part == Part::FilterTop) * 4),
-                is_pinned: if is_top {
-                    rules.pins_top(table)
-                } else {
-                    rules.pins_pieces(table) && !part.is_data()
+                is_pinned: match part {
+                    Part::Data => false,
+                    Part::IndexTop | Part::FilterTop => pinning.holds_top(table),
+                    Part::Index => pinning.holds_pieces(table, layout.index.is_partitioned),
+                    Part::Filter => pinning.holds_pieces(table, filter_is_cut),
                 },
             });
             (self.trace.blocks.len() - 1) as BlockId

@@ -5,6 +5,7 @@ use partita::{Error, Result};
 
 use crate::model::{Database, Family, Table, TableLayout};
 use crate::settings::Settings;
+use crate::simulate::pinning::Pinning;
 
 /// A column family as its settings have it.
 pub(crate) struct FamilyRules<'s> {
@@ -12,8 +13,8 @@ pub(crate) struct FamilyRules<'s> {
     pub(crate) order: KeyOrder,
     /// Whether whole filters and indexes and top levels go through the cache.
     pub(crate) caches_metadata: bool,
-    pins_top_level: bool,
-    pins_level_0: bool,
+    /// What is held as long as the table is open.
+    pub(crate) pinning: Pinning,
     skips_last_filter: bool,
     tables: Vec<(&'s Table, &'s TableLayout)>,
 }
@@ -53,8 +54,7 @@ impl<'s> FamilyRules<'s> {
             family,
             order: KeyOrder::default(),
             caches_metadata: switch("cache_index_and_filter_blocks", false),
-            pins_top_level: switch("pin_top_level_index_and_filter", true),
-            pins_level_0: switch("pin_l0_filter_and_index_blocks_in_cache", false),
+            pinning: Pinning::of(|name| settings.table_option(database, &family.name, name)),
             skips_last_filter: switch("optimize_filters_for_hits", false),
             tables,
         }
@@ -69,15 +69,5 @@ impl<'s> FamilyRules<'s> {
     pub(crate) fn skips_filter(&self, table: &Table) -> bool {
         let last = self.tables.last().map(|(table, _)| table.level);
         self.skips_last_filter && table.level > 0 && last == Some(table.level)
-    }
-
-    /// Whether top levels are held as long as the table is open.
-    pub(crate) fn pins_top(&self, table: &Table) -> bool {
-        self.caches_metadata && (self.pins_top_level || self.pins_pieces(table))
-    }
-
-    /// Whether all else of filter and index is.
-    pub(crate) fn pins_pieces(&self, table: &Table) -> bool {
-        self.caches_metadata && self.pins_level_0 && table.level == 0
     }
 }

@@ -4,7 +4,7 @@
 //! ```text
 //! lookups.rs     which keys: drawn from the entries, or from a file
 //! keys.rs        drawn entries -> keys      key_file.rs: keys one a line      gets.rs: the gets in a trace of RocksDB
-//! record.rs      keys -> the blocks that RocksDB asks its cache for, in order     family.rs: its settings
+//! record.rs      keys -> the blocks that RocksDB asks its cache for, in order     family.rs, pinning.rs: its settings
 //! cache_key.rs     where a block falls in the cache       charge.rs: what it takes there
 //! trace.rs       the blocks that are asked for; how a cache is played through
 //! lru.rs, hyper_clock.rs    RocksDB's caches
@@ -25,6 +25,7 @@ mod keys;
 mod lookups;
 mod lru;
 mod partita;
+pub(crate) mod pinning;
 mod record;
 mod result;
 #[cfg(test)]

@@ -131,7 +131,8 @@ impl Recorder {
             }
             if visit.index_goes_through() {
                 let role = visit.index_role();
-                let pinned = visit.rules.pins_pieces(visit.table);
+                let partitioned = visit.layout.index.is_partitioned;
+                let pinned = visit.rules.pinning.holds_pieces(visit.table, partitioned);
                 let id = known.get(role, Part::Index, place.index, pinned)?;
                 self.requests.push((at, Request::new(id, false)));
             }
@@ -215,7 +216,7 @@ impl Visit<'_> {
         if !self.layout.index.is_partitioned || !self.rules.caches_metadata {
             return Ok(None);
         }
-        let pinned = self.rules.pins_top(self.table);
+        let pinned = self.rules.pinning.holds_top(self.table);
         known.get(BlockRole::IndexTopLevel, Part::IndexTop, survey.index_handle(), pinned).map(Some)
     }
 }
@@ -282,7 +283,7 @@ impl FilterBlocks {
             FilterShape::Partitioned => {
                 blocks.partitions = survey.filter_partitions()?;
                 if let Some(top) = handle(PARTITIONED_FILTER_PREFIX).filter(|_| cached) {
-                    let pinned = visit.rules.pins_top(visit.table);
+                    let pinned = visit.rules.pinning.holds_top(visit.table);
                     let id = known.get(BlockRole::FilterTopLevel, Part::FilterTop, top, pinned)?;
                     blocks.top = Some(id);
                 }
@@ -313,7 +314,8 @@ impl FilterBlocks {
             Some(_) => BlockRole::Filter,
             None => BlockRole::FilterPartition,
         };
-        let id = known.get(role, Part::Filter, handle, visit.rules.pins_pieces(visit.table))?;
+        let pinned = visit.rules.pinning.holds_pieces(visit.table, self.whole.is_none());
+        let id = known.get(role, Part::Filter, handle, pinned)?;
         requests.push((lookup, Request::new(id, true)));
         Ok(())
     }

@@ -120,6 +120,48 @@ fn five_ways_to_be_ignored_are_five_findings() {
 }
 
 #[test]
+fn what_pins_and_what_does_not_without_caching() {
+    let told = |lines: &[&str]| {
+        let found = findings(&with_table(lines));
+        of(&found, "pinning-without-caching").map(|finding| finding.title.clone())
+    };
+    let options = |part: &str| format!("metadata_cache_options={{{part};}}\n");
+    for (part, is_in_vain) in [
+        ("unpartitioned_pinning=kAll", true),
+        ("top_level_index_pinning=kFlushedAndSimilar", true),
+        ("partition_pinning=kAll", true),
+        ("unpartitioned_pinning=kFallback;partition_pinning=kNone", false),
+    ] {
+        let title = told(&[&options(part)]);
+        assert_eq!(title.is_some(), is_in_vain, "{part}: {title:?}");
+        let full = format!(
+            "metadata_cache_options.{part} has no effect without cache_index_and_filter_blocks=true"
+        );
+        assert!(title.is_none_or(|title| title == full), "{part}");
+        assert_eq!(told(&["cache_index_and_filter_blocks=true", &options(part)]), None, "{part}");
+    }
+    // Partitions go through the cache in any case.
+    let cut = "index_type=kTwoLevelIndexSearch";
+    assert_eq!(told(&[cut, &options("partition_pinning=kAll")]), None);
+    assert_eq!(told(&[cut, "pin_l0_filter_and_index_blocks_in_cache=true\n"]), None);
+    assert!(told(&[cut, &options("unpartitioned_pinning=kAll")]).is_some());
+}
+
+#[test]
+fn a_metadata_cache_option_that_does_not_hold_is_told_as_asked_and_as_it_is() {
+    let found = findings(&with_table(&["metadata_cache_options={partition_pinning=kAll;}\n"]));
+    let finding = of(&found, "options-not-applied").unwrap();
+    let cells: Vec<String> =
+        finding.evidence.as_ref().unwrap().rows[0].iter().map(ToString::to_string).collect();
+    assert_eq!(cells[0], "metadata_cache_options");
+    assert!(cells[3].contains("partition_pinning=kAll"), "{cells:?}");
+    assert!(cells[4].contains("partition_pinning=kFallback"), "{cells:?}");
+    let same =
+        "metadata_cache_options={top_level_index_pinning=kFallback;partition_pinning=kFallback}\n";
+    assert!(of(&findings(&with_table(&[same])), "options-not-applied").is_none());
+}
+
+#[test]
 fn what_was_asked_for_and_does_not_hold_stands_line_by_line() {
     // The golden database has 65,536.
     let found = findings(&with_table(&["block_size=16384", "checksum=kxxHash\n"]));
