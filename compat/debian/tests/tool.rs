@@ -1,38 +1,18 @@
 //! What the tool writes, read by RocksDB 7.8.3 and 9.8.4; and properties, which both answer alike.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
 use partita::db::DbBuilder;
 use partita_compat_debian::random::Random;
+use partita_compat_debian::tool::tool;
 use partita_compat_debian::{ldb, rocksdict};
 use partita_compat_rocks::Row;
 
-/// The tool, which is part of another workspace: the one that PARTITA_TOOL names, or else it is built.
-fn tool() -> &'static Path {
-    static TOOL: OnceLock<PathBuf> = OnceLock::new();
-    TOOL.get_or_init(|| {
-        if let Some(path) = std::env::var_os("PARTITA_TOOL") {
-            return path.into();
-        }
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tool");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "-q", "--release", "-p", "partita-cli"])
-            .current_dir(root)
-            .env("CARGO_TARGET_DIR", &target)
-            .status()
-            .expect("cargo starts");
-        assert!(status.success());
-        target.join("release/partita")
-    })
-}
-
 /// Runs `partita db load` on these lines; what it printed.
 fn load(db: &Path, args: &[&str], lines: &str) -> String {
-    let mut child = Command::new(tool())
+    let mut child = Command::new(tool(env!("CARGO_TARGET_TMPDIR")))
         .args(["db", "load"])
         .arg(db)
         .args(args)
