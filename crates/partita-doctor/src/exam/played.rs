@@ -18,6 +18,10 @@ use crate::simulate::{
 
 /// Lookups of a playing; the first half is not counted.
 const LOOKUPS: u32 = 40_000;
+/// Requests that all of them may come to, if each comes to every run: 32 MiB. Where level 0 has thousands of tables there are
+/// fewer lookups, and as many blocks to tell a mean of.
+const REQUESTS_MAX: usize = 8 << 20;
+const LOOKUPS_MIN: u32 = 400;
 /// Where shards are drawn, so many drawings share the lookups.
 const DRAWINGS: u32 = 4;
 
@@ -47,7 +51,7 @@ pub(super) fn play(case: &Case<'_>, cache: &SharedCache<'_>) -> Played {
     let mut all = Counts::default();
     for drawing in 0..drawings {
         let mut player = Player::new(case, &families, u64::from(drawing) + 1);
-        let trace = player.trace(LOOKUPS / drawings);
+        let trace = player.trace(lookups(player.longest()) / drawings);
         let caches =
             Caches::of(case.database, case.settings, &crate::simulate::Asked::default(), &trace);
         let mut cache = caches.cache(cache.model(), &trace);
@@ -61,6 +65,12 @@ pub(super) fn play(case: &Case<'_>, cache: &SharedCache<'_>) -> Played {
         indexes: per_get(of(&all.read, Part::Index)),
         bytes: per_get(of(&all.bytes, Part::Index) + of(&all.bytes, Part::Filter) + tops),
     }
+}
+
+/// How many lookups are played where one may come to so many runs.
+fn lookups(runs: usize) -> u32 {
+    let room = REQUESTS_MAX / runs.max(1);
+    u32::try_from(room).unwrap_or(u32::MAX).clamp(LOOKUPS_MIN, LOOKUPS)
 }
 
 /// A sorted run of tables, each with the entries of the run that stand before it.
@@ -100,6 +110,11 @@ impl<'p> Player<'p> {
             trace: Trace::default(),
             ids: HashMap::new(),
         }
+    }
+
+    /// The runs of the family that has most.
+    fn longest(&self) -> usize {
+        self.families.iter().map(|(_, runs)| runs.len()).max().unwrap_or(0)
     }
 
     fn trace(&mut self, lookups: u32) -> Trace {
@@ -240,4 +255,20 @@ fn runs<'p>(rules: &'p FamilyRules<'p>) -> Vec<Run<'p>> {
         }
     }
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_0_of_thousands_of_tables_has_fewer_lookups_played_and_none_more_memory() {
+        assert_eq!([1, 7, 200].map(lookups), [LOOKUPS; 3]);
+        for runs in [300, 2_000, 20_000] {
+            let played = lookups(runs);
+            assert!((LOOKUPS_MIN..LOOKUPS).contains(&played), "{runs} runs: {played}");
+            assert!(played as usize * runs <= REQUESTS_MAX, "{runs} runs: {played}");
+        }
+        assert_eq!(lookups(1 << 20), LOOKUPS_MIN);
+    }
 }

@@ -251,6 +251,17 @@ fn the_identity_comes_from_the_manifest_else_from_its_file_else_anew() {
 }
 
 #[test]
+fn a_reader_finds_the_identity_in_its_file_where_the_manifest_has_none() {
+    let disk = hand_made(&[globals().encode()]);
+    let identity = || recover_with(&disk, read_only()).unwrap().stored_identity().unwrap();
+    assert_eq!(identity(), None);
+    let mut file = disk.create(&FileName::Identity.in_dir(Path::new(DB))).unwrap();
+    file.append(format!("{ID}\n").as_bytes()).unwrap();
+    file.flush().unwrap();
+    assert_eq!(identity().as_deref(), Some(ID));
+}
+
+#[test]
 fn files_become_obsolete_when_the_last_version_that_names_them_goes() {
     let disk = new_disk();
     let set = create(&disk, VersionSetOptions::default()).unwrap();

@@ -337,17 +337,31 @@ impl VersionSet {
         self.db_id.get().map(String::as_str)
     }
 
+    /// The database's identity as its files have it: in the manifest, or else in IDENTITY, where RocksDB before 9.10 keeps it
+    /// unless told otherwise.
+    pub fn stored_identity(&self) -> Result<Option<String>> {
+        match self.db_id() {
+            Some(id) => Ok(Some(id.to_owned())),
+            None => self.read_identity(),
+        }
+    }
+
+    fn read_identity(&self) -> Result<Option<String>> {
+        match self.fs.read(&FileName::Identity.in_dir(&self.dir)) {
+            Ok(bytes) => {
+                let id = String::from_utf8_lossy(bytes.trim_ascii()).into_owned();
+                Ok((!id.is_empty()).then_some(id))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Sees to it that the database has an identity, in the manifest (from its next beginning on) and in IDENTITY: what
     /// the manifest says, else what IDENTITY says, else a `new` one.
     pub fn ensure_identity(&self, new: impl FnOnce() -> String) -> Result<&str> {
         self.refuse_if_read_only()?;
-        let path = FileName::Identity.in_dir(&self.dir);
-        let stored = match self.fs.read(&path) {
-            Ok(bytes) => Some(String::from_utf8_lossy(bytes.trim_ascii()).into_owned()),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error),
-        };
-        let stored = stored.filter(|id| !id.is_empty());
+        let stored = self.read_identity()?;
         let id = self.db_id.get_or_init(|| stored.clone().unwrap_or_else(new));
         if stored.as_ref() != Some(id) {
             let number = self.new_file_number();

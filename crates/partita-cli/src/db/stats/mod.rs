@@ -134,7 +134,7 @@ impl Stats {
             dir: self.dir.display().to_string(),
             last_sequence: db.visible_seqno().get(),
             manifest: versions.manifest_number().get(),
-            db_id: versions.db_id().map(str::to_owned),
+            db_id: versions.stored_identity()?,
             families,
             memory: Memory::new(&db.cache().stats()),
         })
