@@ -233,3 +233,17 @@ fn a_file_that_is_not_there_is_a_problem() {
     let report = examine(&DiskFileSystem, &[golden.path()], &request);
     assert_eq!((report.databases.len(), report.problems.len()), (1, 1));
 }
+
+#[test]
+fn each_way_to_write_a_line_wrong_is_told_by_its_kind() {
+    for (code, lines) in [
+        ("options-duplicate", &["block_size=4096", "block_size=8192\n"][..]),
+        ("options-malformed", &["block_size 4096\n"]),
+        ("options-misplaced", &["max_open_files=5\n"]),
+    ] {
+        let found = findings(&with_table(lines));
+        assert!(of(&found, code).is_some(), "{code} is not in {found:?}");
+    }
+    let sound = findings(&with_table(&["block_size=65536\n"]));
+    assert!(sound.iter().all(|finding| !finding.code.starts_with("options-")), "{sound:?}");
+}
