@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use partita::db::{DbBuilder, RepairBasis, RepairOptions, RepairReport};
-use partita::version::FileName;
+use partita::io::{DiskFileSystem, FileSystem};
+use partita::version::{FileName, ManifestReader};
 use partita_compat_debian::{directories, ldb};
 use partita_compat_rocks::Row;
 use partita_compat_rocks::history::History;
@@ -60,12 +61,20 @@ enum Damage {
     None,
     EmptyCurrent,
     NoManifest,
-    DamagedManifest,
+    /// In so many records from the last one on, backwards.
+    DamagedManifest(usize),
 }
 
 impl Damage {
-    const ALL: [Self; 4] =
-        [Self::None, Self::EmptyCurrent, Self::NoManifest, Self::DamagedManifest];
+    const ALL: [Self; 7] = [
+        Self::None,
+        Self::EmptyCurrent,
+        Self::NoManifest,
+        Self::DamagedManifest(0),
+        Self::DamagedManifest(1),
+        Self::DamagedManifest(2),
+        Self::DamagedManifest(3),
+    ];
 
     fn apply(self, dir: &Path) {
         let manifest = named(dir, |name| matches!(name, FileName::Manifest(_))).pop().unwrap();
@@ -73,9 +82,15 @@ impl Damage {
             Self::None => {}
             Self::EmptyCurrent => fs::write(dir.join("CURRENT"), "").unwrap(),
             Self::NoManifest => fs::remove_file(manifest).unwrap(),
-            Self::DamagedManifest => {
+            Self::DamagedManifest(from_end) => {
+                let mut reader =
+                    ManifestReader::new(DiskFileSystem.open_sequential(&manifest).unwrap());
+                let mut offsets = Vec::new();
+                while let Some(found) = reader.next_edit().unwrap() {
+                    offsets.push(found.offset as usize);
+                }
                 let mut bytes = fs::read(&manifest).unwrap();
-                *bytes.last_mut().unwrap() ^= 1;
+                bytes[offsets[offsets.len() - 1 - from_end]] ^= 1;
                 fs::write(&manifest, bytes).unwrap();
             }
         }
@@ -118,7 +133,7 @@ fn check(dir: &Path, setup: &Setup, expected: &[Vec<Row>], what: &str) {
 #[test]
 fn repaired_databases_have_the_same_rows_in_both_engines() {
     let holder = tempfile::tempdir().unwrap();
-    let mut by_tables = 0;
+    let (mut by_tables, mut checked, mut uncertain) = (0, 0, 0);
     for (number, setup) in selected(Version::V7_8).iter().step_by(4).enumerate() {
         for theirs in [true, false] {
             let mut history = History::new(setup, 91 + number as u64);
@@ -131,8 +146,7 @@ fn repaired_databases_have_the_same_rows_in_both_engines() {
                 let what = format!("{}, theirs: {theirs}, {damage:?}", setup.name);
                 let broken = dir.with_extension(format!("{damage:?}"));
                 directories::copy(&dir, &broken);
-                // A manifest whose last record is a compaction's, damaged, and the inputs gone: not repaired yet, and not told.
-                if matches!(damage, Damage::NoManifest | Damage::DamagedManifest) {
+                if matches!(damage, Damage::NoManifest) {
                     settle(&broken, setup);
                 }
                 damage.apply(&broken);
@@ -140,9 +154,16 @@ fn repaired_databases_have_the_same_rows_in_both_engines() {
                 let report = repair(&broken, &to);
                 by_tables += u32::from(report.basis == RepairBasis::Tables);
                 assert!(!report.has_losses(), "{what}: {report:?}");
+                // Compactions hide which logs their inputs held. That is told, and operands may count twice.
+                if report.notes.iter().any(|note| note.contains("count twice")) {
+                    uncertain += 1;
+                    continue;
+                }
+                checked += 1;
                 check(&to, setup, &history.all_rows(), &what);
             }
         }
     }
     assert!(by_tables > 0);
+    assert!(checked > uncertain && uncertain > 0, "{checked} {uncertain}");
 }

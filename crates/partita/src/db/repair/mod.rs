@@ -4,6 +4,7 @@
 //! plan      basis.rs      CURRENT -> its manifest; else the newest manifest that can be read; else the tables themselves
 //!           tables.rs     each table read whole: kept as it is, or what can be read of it, or lost
 //!           logs.rs       each log up to damage; behind it, what is lost
+//!           late.rs       behind a manifest's damage: tables and families that came after it
 //!           rebuild.rs    without a manifest: families, levels and age by what stands in the tables
 //! write     output.rs     TARGET.tmp: tables linked or written anew, a manifest, logs up to damage; opened once, so that
 //!                         logs become tables; OPTIONS as they were ─> TARGET
@@ -13,8 +14,9 @@
 //! 2. **A manifest decides, if there is one.** Tables that it does not name are no part of the database: they may hold what was
 //!    deleted since. Families that it has seen dropped stay so.
 //! 3. **A manifest with damage counts up to the damage**, as long as the tables that it names by then are there. Tables that came
-//!    later are added only if all in them is newer than what it knows, and no log has it. If tables that it names are
-//!    missing and there are others, those that are there decide, except for those that it knows to have left.
+//!    later are added only if all in them is newer than what it knows of their column family; logs that they hold whole are
+//!    done with. If tables that it names are missing and there are others, those that are there decide, except for those that
+//!    it knows to have left.
 //! 4. **Without a manifest the sequence numbers decide which version of a key is the newest**, never a table's number. Tables that
 //!    do not overlap go to the last level as they are; those that do, to level 0 if their sequence numbers tell their order; else
 //!    the family is merged once. Deleted keys can come back only if the table with the deletion is missing.
@@ -26,6 +28,7 @@
 //! budget, as when a database is opened.
 
 mod basis;
+mod late;
 mod logs;
 mod output;
 mod plan;

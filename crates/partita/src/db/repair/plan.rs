@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::basis::Basis;
 use super::logs::{LogsFound, read_logs};
 use super::rebuild::Rebuilding;
-use super::tables::{Condition, Damaged, Described, Examiner};
+use super::tables::{Condition, Damaged, Examiner};
 use super::{
     KeptTable, Lost, RepairBasis, RepairReport, RepairWatch, RepairedFamily, RepairedLog,
     SalvagedTable, UnusedTable,
@@ -176,22 +176,30 @@ impl Plan {
         let oldest = self.state.min_log_number_to_keep.max(
             self.state.families.values().map(|family| family.log_number).min().unwrap_or_default(),
         );
-        for wal in front.wals.iter().filter(|wal| wal.number >= oldest) {
-            if !log_names.contains(&FileName::Log(wal.number)) {
-                let path = FileName::Log(wal.number).in_dir(wal_dir);
-                self.report.lost.push(Lost::Log { path });
-            }
-        }
         let last_sequence = self.state.last_sequence.get();
         let logs = logs_from(log_names, oldest);
         self.logs = read_logs(fs, wal_dir, &logs, last_sequence, watch)?;
         let late = if is_outdated { strangers } else { Vec::new() };
-        for number in unnamed {
-            let taken = late.contains(&number)
-                && self.take_late_table(examiner, number, front.state.last_sequence, watch)?;
-            if !taken {
-                let path = examiner.path(number)?;
+        let taken = self.take_late(examiner, &front, &late, watch)?;
+        for number in unnamed.into_iter().filter(|number| !taken.contains(number)) {
+            let path = examiner.path(number)?;
+            if !self.report.lost.iter().any(|lost| lost.path() == path) {
                 self.report.unused.push(UnusedTable { path, why: NOT_NAMED });
+            }
+        }
+        let missing = front
+            .wals
+            .iter()
+            .map(|wal| FileName::Log(wal.number))
+            .filter(|log| log.number() >= Some(oldest) && !log_names.contains(log));
+        for log in missing {
+            let path = log.in_dir(wal_dir);
+            match taken.is_empty() {
+                true => self.report.lost.push(Lost::Log { path }),
+                false => self.report.notes.push(format!(
+                    "{}: the manifest lists it, and it is missing; later tables are there, which may have taken its place",
+                    path.display()
+                )),
             }
         }
         Ok(Followed::Yes)
@@ -292,56 +300,6 @@ impl Plan {
         let why = error.message().to_owned();
         self.report.trouble.get_or_insert_with(|| Error::corruption(why.clone()).in_file(&path));
         self.report.lost.push(Lost::Table { path, family, range, why });
-    }
-
-    /// Takes in a table of which an outdated manifest does not know, if it can be told that it came later.
-    fn take_late_table(
-        &mut self,
-        examiner: &Examiner<'_>,
-        number: FileNumber,
-        known: SeqNo,
-        watch: &mut RepairWatch<'_>,
-    ) -> Result<bool> {
-        let (condition, described) = examiner.unnamed(number, watch)?;
-        let Some(Described { mut meta, properties, order, .. }) = described else {
-            return Ok(false);
-        };
-        let id = properties.column_family_id.and_then(|id| u32::try_from(id).ok());
-        let Some((id, family)) = id.and_then(|id| Some((id, self.state.families.get_mut(&id)?)))
-        else {
-            return Ok(false);
-        };
-        let in_logs = self.logs.fronts.iter().filter_map(|log| log.families.get(&id));
-        let first = in_logs.clone().map(|changes| changes.first).min();
-        let last = in_logs.map(|changes| changes.last).max();
-        let (least, greatest) = (meta.smallest_seqno.get(), meta.largest_seqno.get());
-        let is_logged =
-            first.is_some_and(|first| first <= least) && last.is_some_and(|last| last >= greatest);
-        let is_partly_logged = first.is_some_and(|first| first <= greatest);
-        if order.name() != family.order.name() || meta.smallest_seqno <= known || is_logged {
-            return Ok(false);
-        }
-        let level0 = family.files.iter().filter(|new| new.level == 0);
-        let overlaps = level0.clone().any(|new| {
-            new.file.largest_seqno >= meta.smallest_seqno
-                && new.file.smallest_seqno <= meta.largest_seqno
-        });
-        if overlaps || is_partly_logged {
-            self.merged.insert(id);
-        }
-        self.state.last_sequence = self.state.last_sequence.max(meta.largest_seqno);
-        meta.epoch = family.files.iter().map(|new| new.file.epoch).max().unwrap_or(0) + 1;
-        let new = NewFile { level: 0, file: meta };
-        let path = examiner.path(number)?;
-        if self.note_condition(condition, id, &new, path, None)
-            && let Some(family) = self.state.families.get_mut(&id)
-        {
-            family.files.push(new);
-        }
-        self.report.notes.push(format!(
-            "the manifest does not name table {number}: all in it is newer than what that knows, and in no log"
-        ));
-        Ok(true)
     }
 
     fn take_in_logs(&mut self) {

@@ -165,7 +165,7 @@ impl<'r> Rebuilding<'r> {
             let order = found.order.clone();
             let order = match order {
                 Some(order) => order,
-                None => self.order_of(&name)?,
+                None => order_of(&name, self.examiner, self.options)?,
             };
             let log_number = self.log_number(id, &found, plan);
             let levels = self.options.and_then(|file| file.family(&name));
@@ -179,6 +179,17 @@ impl<'r> Rebuilding<'r> {
             let is_mixed = first.zip(largest).is_some_and(|(first, largest)| first <= largest);
             if merged || is_mixed {
                 plan.merged.insert(id);
+            }
+            let is_compacted = |(_, table): &(Condition, Described)| {
+                table.meta.smallest_seqno == SeqNo::ZERO && !table.is_external()
+            };
+            let logs = plan.logs.fronts.iter().filter(|log| log.number >= log_number);
+            let has_operands =
+                logs.filter_map(|log| log.families.get(&id)).any(|changes| changes.has_operands);
+            if has_operands && (is_mixed || found.tables.iter().any(is_compacted)) {
+                plan.report.notes.push(format!(
+                    "column family {name:?}: merge operands in logs may be in tables as well: these count twice then"
+                ));
             }
             let mut files = Vec::with_capacity(found.tables.len());
             for ((condition, table), (level, epoch)) in found.tables.into_iter().zip(places) {
@@ -204,37 +215,19 @@ impl<'r> Rebuilding<'r> {
             .filter(|id| !dropped(id))
             .filter(|id| self.families.get(id).is_none_or(|found| found.name.is_none()))
             .collect();
-        let taken: BTreeSet<&String> =
-            self.families.values().filter_map(|found| found.name.as_ref()).collect();
-        let free: Vec<String> = self
-            .options
-            .iter()
-            .flat_map(|file| &file.families)
-            .filter(|family| !taken.contains(&family.name))
-            .map(|family| family.name.clone())
-            .collect();
+        let taken = self.families.values().filter_map(|found| found.name.clone()).collect();
         if unnamed.is_empty() {
             // Those that were empty.
             let next = self.families.keys().last().map_or(1, |id| id + 1);
+            let free = free_names(self.options, &taken);
             for (id, name) in (next..).zip(free).filter(|_| self.known.is_none()) {
                 self.families.entry(id).or_default().name = Some(name);
             }
             return;
         }
-        let names_fit = free.len() == unnamed.len();
-        let mut free = free.into_iter().filter(|_| names_fit);
-        for id in unnamed {
-            let name = free.next().unwrap_or_else(|| format!("column-family-{id}"));
-            plan.report.notes.push(format!(
-                "column family {id} has no table that says its name: it is called {name:?}"
-            ));
+        for (id, name) in name_unknown(&unnamed, &taken, self.options, &mut plan.report.notes) {
             self.families.entry(id).or_default().name = Some(name);
         }
-    }
-
-    fn order_of(&self, name: &str) -> Result<KeyOrder> {
-        let options = self.options.and_then(|file| file.family(name)).cloned().unwrap_or_default();
-        crate::db::open::order_named(self.examiner.builder, &options)
     }
 
     /// The first log that has something of a family that its tables have not.
@@ -259,9 +252,48 @@ impl<'r> Rebuilding<'r> {
     }
 }
 
+/// The order of a family of which there is no table.
+pub(super) fn order_of(
+    name: &str,
+    examiner: &Examiner<'_>,
+    options: Option<&OptionsFile>,
+) -> Result<KeyOrder> {
+    let options = options.and_then(|file| file.family(name)).cloned().unwrap_or_default();
+    crate::db::open::order_named(examiner.builder, &options)
+}
+
+/// Names that an OPTIONS file has besides those taken, in the order of the families' ids.
+fn free_names(options: Option<&OptionsFile>, taken: &BTreeSet<String>) -> Vec<String> {
+    let families = options.iter().flat_map(|file| &file.families);
+    families.map(|family| &family.name).filter(|name| !taken.contains(*name)).cloned().collect()
+}
+
+/// Gives names to families of which only the ids are known, and notes which ones.
+///
+/// * `taken`: names of the other families.
+pub(super) fn name_unknown(
+    ids: &BTreeSet<u32>,
+    taken: &BTreeSet<String>,
+    options: Option<&OptionsFile>,
+    notes: &mut Vec<String>,
+) -> Vec<(u32, String)> {
+    let free = free_names(options, taken);
+    let names_fit = free.len() == ids.len();
+    let mut free = free.into_iter().filter(|_| names_fit);
+    let mut named = Vec::with_capacity(ids.len());
+    for id in ids {
+        let name = free.next().unwrap_or_else(|| format!("column-family-{id}"));
+        notes.push(format!(
+            "column family {id} has no table that says its name: it is called {name:?}"
+        ));
+        named.push((*id, name));
+    }
+    named
+}
+
 /// The column family that a table's properties name; `None` if they name none. Tables before there were families are of the
 /// default one.
-fn family_of(properties: &TableProperties) -> Option<(u32, Option<String>)> {
+pub(super) fn family_of(properties: &TableProperties) -> Option<(u32, Option<String>)> {
     let name = TableProperties::name_of(&properties.column_family_name).map(str::to_owned);
     match properties.column_family_id {
         None if properties.external_sst_file_version.is_some() => None,
