@@ -78,6 +78,7 @@ mod settings;
 mod stats;
 mod store;
 mod table;
+mod updates;
 
 pub use batch::StoreBatch;
 pub use builder::StoreBuilder;
@@ -92,3 +93,4 @@ pub use settings::SettingsReport;
 pub use stats::{StoreStats, TableReads, TableStats, TableWrites};
 pub use store::Store;
 pub use table::{MayExist, Table};
+pub use updates::{RowChange, TypedChange, UpdateBatch, UpdateRow, Updates, UpdatesError};

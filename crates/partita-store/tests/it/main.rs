@@ -6,3 +6,4 @@ mod objects_model;
 mod settings;
 mod support;
 mod tables;
+mod updates;
