@@ -18,6 +18,9 @@ mod readers;
 pub(crate) mod together;
 mod tombstones;
 
+#[cfg(test)]
+mod large_tests;
+
 use crate::asked::AskedFile;
 use crate::finding::{Finding, Remedy};
 use crate::model::{Database, Table, Verified};

@@ -247,3 +247,13 @@ fn each_way_to_write_a_line_wrong_is_told_by_its_kind() {
     let sound = findings(&with_table(&["block_size=65536\n"]));
     assert!(sound.iter().all(|finding| !finding.code.starts_with("options-")), "{sound:?}");
 }
+
+#[test]
+fn options_of_old_versions_are_told_and_no_more() {
+    let text = "[DBOptions]\nbase_background_compactions=1\n[CFOptions \"default\"]\n";
+    let found = findings(text);
+    let obsolete = of(&found, "options-obsolete").expect("nothing acts on it");
+    assert_eq!(obsolete.severity, Severity::Note);
+    assert_eq!(obsolete.evidence.as_ref().unwrap().rows[0][0].to_string(), "2");
+    assert!(of(&findings(&with_table(&["block_size=4096\n"])), "options-obsolete").is_none());
+}

@@ -238,3 +238,17 @@ fn whatever_is_damaged_or_gone_the_doctor_reports() {
         fs::write(path, whole).unwrap();
     }
 }
+
+#[test]
+fn what_partita_refuses_is_told_by_name_and_nothing_is_where_it_opens() {
+    for golden in golden::all() {
+        let findings = examined(&golden.path(), false).findings;
+        let refused = findings.iter().find(|finding| finding.code == "refused-by-partita");
+        let is_foreign = golden.name() == "foreign-comparator";
+        assert_eq!(refused.is_some(), is_foreign, "{}: {refused:?}", golden.name());
+        if let Some(refused) = refused {
+            let because = refused.evidence.as_ref().unwrap().rows[0][1].to_string();
+            assert!(because.contains("comparator"), "{because}");
+        }
+    }
+}
