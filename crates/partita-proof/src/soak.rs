@@ -6,10 +6,11 @@
 //!
 //! * Handles, threads and files are as many as then, files have at most [`FILE_BYTES_MORE`] bytes more.
 //! * The heap has at most [`HEAP_BYTES_MORE`] bytes more, where somebody counts it.
-//! * What is resident is told, and at most [`RESIDENT_BYTES_MORE`] bytes more: allocators keep what was freed, between pieces that
-//!   are in use. With what C libraries allocate, a leak shows here, too, if the soak is long.
+//! * What is resident is told, and at most [`RESIDENT_BYTES_MORE`] bytes more, after the allocator was asked to give back what it
+//!   keeps. With what C libraries allocate, a leak shows here, too, if the soak is long.
 //! * At no moment the cache had more than its budget, or than what is pinned, and what waits for readers.
 
+mod allocator;
 pub mod figures;
 
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ use crate::step::Slot;
 /// Bytes by which the heap may have grown: records of threads and of caches' epochs, which are kept for the next ones.
 pub const HEAP_BYTES_MORE: u64 = 256 << 10;
 /// Bytes by which what is resident may have grown.
-pub const RESIDENT_BYTES_MORE: u64 = 256 << 20;
+pub const RESIDENT_BYTES_MORE: u64 = 32 << 20;
 /// Bytes by which files may have grown: the numbers in a manifest have more digits.
 pub const FILE_BYTES_MORE: u64 = 8 << 10;
 
@@ -205,6 +206,7 @@ impl Soak {
                 break;
             }
         }
+        allocator::give_back();
         self.figures()
     }
 }
