@@ -21,7 +21,7 @@
 mod logs;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use logs::FollowedLogs;
@@ -36,6 +36,7 @@ use super::settings::Settings;
 use super::snapshot::HeldMoment;
 use super::{ColumnFamily, Db, DbBuilder, DbInner};
 use crate::error::{Error, ErrorKind, Result};
+use crate::io::FileSystem;
 use crate::key::{KeyOrder, SeqNo};
 use crate::options::file::{Mode, OptionsFile};
 use crate::util::sync::atomic::{AtomicU64, Ordering};
@@ -64,7 +65,26 @@ struct FollowedManifest {
     number: FileNumber,
     /// Bytes of it that may be read.
     bytes: Arc<AtomicU64>,
+    /// What it began with when it was opened, the database's identity among it.
+    head: Vec<u8>,
     follower: ManifestFollower,
+}
+
+/// Bytes of a manifest that tell it from another one of its number: there is a database's identity in the first record.
+const HEAD_BYTES: usize = 256;
+
+fn head_of(fs: &dyn FileSystem, path: &Path) -> Result<Vec<u8>> {
+    let mut file = fs.open_sequential(path)?;
+    let mut head = vec![0; HEAD_BYTES];
+    let mut filled = 0;
+    while filled < head.len() {
+        match file.read(&mut head[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    head.truncate(filled);
+    Ok(head)
 }
 
 pub(super) fn open_secondary(builder: &DbBuilder) -> Result<Db> {
@@ -186,26 +206,30 @@ impl Following {
         Ok(Some(followed))
     }
 
-    /// Reads the manifest up to a length.
+    /// Reads the manifest up to a length: on from where it was read to, unless there is another file of its name.
     fn manifest(
         &mut self,
         db: &DbInner,
         number: FileNumber,
         bytes: u64,
     ) -> Result<&mut ManifestFollower> {
+        let path = FileName::Manifest(number).in_dir(&db.builder.dir);
+        let head = head_of(&*db.fs, &path)?;
         let goes_on = |known: &FollowedManifest| {
             let read = known.bytes.load(Ordering::Relaxed);
-            known.number == number && read <= bytes && known.follower.stands_at(read)
+            known.number == number
+                && read <= bytes
+                && known.follower.stands_at(read)
+                && head.starts_with(&known.head)
         };
         let known = match self.manifest.take().filter(goes_on) {
             Some(known) => known,
             None => {
-                let file =
-                    db.fs.open_sequential(&FileName::Manifest(number).in_dir(&db.builder.dir))?;
+                let file = db.fs.open_sequential(&path)?;
                 let readable = Arc::new(AtomicU64::new(0));
                 let front = Box::new(FileFront::new(file, Arc::clone(&readable)));
                 let follower = ManifestFollower::new(front, &db.versions);
-                FollowedManifest { number, bytes: readable, follower }
+                FollowedManifest { number, bytes: readable, head, follower }
             }
         };
         let known = self.manifest.insert(known);

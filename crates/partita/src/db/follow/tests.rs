@@ -312,7 +312,7 @@ fn only_what_is_new_is_read() {
     secondary.try_catch_up_with_primary().unwrap();
     assert_eq!(seen(&secondary), 32);
     let opened_again = fs.calls_of(CallKind::OpenSequential) - again;
-    assert_eq!(opened_again, 2, "CURRENT alone: manifest and log stay open");
+    assert_eq!(opened_again, 3, "CURRENT, and the manifest's beginning: both files stay open");
     assert!(fs.calls_of(CallKind::ReadNext) - read <= 10);
     assert_eq!(fs.calls_of(CallKind::Open), opened, "no table is opened again");
     // A new manifest has the same tables.
@@ -342,6 +342,29 @@ fn who_follows_nobody_and_who_follows_another_database_is_told() {
     assert!(error.to_string().contains("another database"), "{error}");
     assert_eq!(seen(&secondary), 1);
     assert!(secondary.visible_seqno() > SeqNo::ZERO);
+}
+
+/// The numbers of files are the same, and so may be the length of the manifest.
+#[test]
+fn another_database_that_came_between_two_looks_is_told_whatever_was_written_to_it() {
+    for batches in [0, 1, 7] {
+        let fs = Arc::new(MemoryFileSystem::new());
+        let primary = by_hand(&fs, 0);
+        write(&primary, 1);
+        let secondary = primary_builder(&fs, 0).open_secondary().unwrap();
+        drop(primary);
+        for name in fs.list(Path::new("/db")).unwrap() {
+            fs.remove(&Path::new("/db").join(name)).unwrap();
+        }
+        let other = by_hand(&fs, 0);
+        (0..batches).for_each(|number| write(&other, number));
+        if batches > 1 {
+            other.flush().unwrap();
+        }
+        let error = secondary.try_catch_up_with_primary().unwrap_err();
+        assert!(error.to_string().contains("another database"), "{error}");
+        assert_eq!(seen(&secondary), 1);
+    }
 }
 
 struct End<'e>(&'e AtomicBool);
