@@ -148,6 +148,7 @@ pub(super) fn replay(
         families,
         hints: Hints::default(),
         next: last_sequence.get() + 1,
+        next_in_logs: None,
         stopped: None,
         lost: Vec::new(),
     };
@@ -172,6 +173,8 @@ struct Replay<'r> {
     hints: Hints,
     /// One more than the last sequence number seen.
     next: u64,
+    /// One more than the last one of the logs so far. The manifest's may be further on: of one family tables have come since.
+    next_in_logs: Option<u64>,
     /// The log at whose damage recovery stopped, and what it was.
     stopped: Option<(FileNumber, String)>,
     lost: Vec<LostLogBytes>,
@@ -219,7 +222,7 @@ impl Replay<'_> {
 
     /// Whether a log that starts with this number may be used.
     fn goes_on_with(&mut self, sequence: SeqNo) -> bool {
-        if self.stopped.is_some() && sequence.get() == self.next {
+        if self.stopped.is_some() && sequence.get() == self.next_in_logs.unwrap_or(self.next) {
             self.stopped = None;
         }
         self.stopped.is_none()
@@ -234,6 +237,7 @@ impl Replay<'_> {
             })
         })?;
         self.next = self.next.max(end);
+        self.next_in_logs = Some(end);
         self.unchecked_bytes += batch.as_bytes().len();
         if self.unchecked_bytes >= self.check_bytes {
             self.unchecked_bytes = 0;

@@ -288,3 +288,42 @@ fn a_log_that_the_manifest_lists_is_missed() {
     assert_eq!(batches(&builder(&whole, 64 << 20, |_| {}).open().unwrap()), 10);
     assert_eq!(batches(&builder(&whole, 64 << 20, |_| {}).open().unwrap()), 10);
 }
+
+/// As RocksDB leaves it: it goes on behind a torn end, keeps that log (`avoid_flush_during_recovery`), and flushes one family.
+#[test]
+fn a_log_goes_on_behind_a_torn_end_though_the_manifest_knows_later_numbers_from_tables() {
+    let disk = MemoryFileSystem::new();
+    let db = builder(&disk, 1 << 20, |_| {}).open().unwrap();
+    let more = db.family("more").unwrap();
+    for n in 0..3_u32 {
+        let mut batch = WriteBatch::new();
+        for family in db.families() {
+            batch.put_cf(family.id(), &n.to_be_bytes(), b"value").unwrap();
+        }
+        db.write(batch, &WriteOptions::default()).unwrap();
+        if n < 2 {
+            db.flush_cf(&more).unwrap();
+        }
+    }
+    drop((more, db));
+    let names = disk.list(Path::new(DIR)).unwrap();
+    let logs = names.iter().filter_map(|name| match FileName::parse(name) {
+        Some(FileName::Log(number)) => Some(number),
+        _ => None,
+    });
+    let first = FileName::Log(logs.min().unwrap()).in_dir(Path::new(DIR));
+    let mut bytes = disk.read(&first).unwrap();
+    bytes.extend([1, 2, 3, 4, 97, 0, 1, 5]);
+    let mut log = disk.create(&first).unwrap();
+    log.append(&bytes).unwrap();
+    log.sync().unwrap();
+    drop(log);
+
+    let db = builder(&disk, 1 << 20, |_| {}).open().unwrap();
+    for name in FAMILIES {
+        for n in 0..3_u32 {
+            let value = db.get_cf(&db.family(name).unwrap(), &n.to_be_bytes()).unwrap();
+            assert_eq!(value.unwrap(), b"value", "{name} {n}");
+        }
+    }
+}

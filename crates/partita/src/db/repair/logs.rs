@@ -54,10 +54,12 @@ pub(super) fn read_logs(
     let mut found = LogsFound { last_sequence, ..LogsFound::default() };
     // The log at whose damage it ended, as a place in `lost`.
     let mut stopped: Option<usize> = None;
+    // The manifest's number may be further on: of one family tables have come since.
+    let mut last_in_logs = None;
     for &number in numbers {
         let path = FileName::Log(number).in_dir(dir);
         let log = OneLog::read(fs, number, &path, watch)?;
-        let goes_on = log.first_sequence == Some(found.last_sequence + 1);
+        let goes_on = log.first_sequence == Some(last_in_logs.unwrap_or(last_sequence) + 1);
         if let Some(at) = stopped {
             if !goes_on {
                 let why = "an earlier log is damaged, and this one does not go on where that ends";
@@ -71,6 +73,9 @@ pub(super) fn read_logs(
             stopped = None;
         }
         found.last_sequence = found.last_sequence.max(log.last_sequence);
+        if log.first_sequence.is_some() {
+            last_in_logs = Some(log.last_sequence);
+        }
         if let Some(lost) = log.lost {
             stopped = Some(found.lost.len());
             found.lost.push(lost);
