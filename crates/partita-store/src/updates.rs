@@ -122,7 +122,7 @@ impl Updates {
     fn hand_out(&mut self, batch: WriteBatch) -> UpdateBatch {
         self.next = next_seqno(&batch);
         let is_named = |record: Record<'_>| {
-            family_of(&record).is_none_or(|family| self.names.contains_key(&family))
+            record.family().is_none_or(|family| self.names.contains_key(&family))
         };
         // Tables come while a follower follows.
         if !batch.records().flatten().all(is_named) {
@@ -136,18 +136,6 @@ impl Updates {
 
 fn next_seqno(batch: &WriteBatch) -> u64 {
     batch.sequence().get() + u64::from(batch.count())
-}
-
-fn family_of(record: &Record<'_>) -> Option<u32> {
-    match *record {
-        Record::Put { family, .. }
-        | Record::Delete { family, .. }
-        | Record::SingleDelete { family, .. }
-        | Record::DeleteRange { family, .. }
-        | Record::Merge { family, .. }
-        | Record::BlobIndex { family, .. } => Some(family),
-        Record::LogData(_) | Record::Transaction(_) | Record::Noop => None,
-    }
 }
 
 /// Why a walk over updates has no next batch.
@@ -228,7 +216,7 @@ impl UpdateBatch {
             Record::LogData(_) | Record::Noop => return Ok(None),
         };
         let row = |family| UpdateRow { batch: self, family, change };
-        Ok(family_of(&record).map(row))
+        Ok(record.family().map(row))
     }
 
     /// The batch as it stands in the log, for a database that takes it over.

@@ -5,7 +5,7 @@ use partita_testkit::golden;
 
 use super::{Case, examine};
 use crate::finding::{Finding, Value};
-use crate::model::{Database, FilterShape, LogFile, Table, TableState};
+use crate::model::{Database, FilterShape, LogFile, TableLayout, TableState};
 use crate::read::read_database;
 use crate::request::Request;
 use crate::settings::Settings;
@@ -69,15 +69,10 @@ fn an_opening_of_thousands_of_tables_is_told_unless_they_are_opened_when_they_ar
 fn tables_of_gigabytes_lean_on_the_system_s_cache_unless_reads_go_past_it() {
     let mut database = database("plain-defaults");
     let cache = 32 << 20;
-    let bytes = |database: &mut Database, bytes: u64| {
-        let tables = database.tables.len() as u64;
-        for table in &mut database.tables {
-            table.file_bytes = bytes / tables;
-        }
-    };
-    bytes(&mut database, (1 << 30) - (1 << 20));
+    let tables = database.tables.len() as u64;
+    set_file_bytes(&mut database, ((1 << 30) - (1 << 20)) / tables);
     assert!(found(&database, "page-cache").is_none());
-    bytes(&mut database, 2 << 30);
+    set_file_bytes(&mut database, (2 << 30) / tables);
     let all: u64 = database.tables.iter().map(|table| table.file_bytes).sum();
     let finding = found(&database, "page-cache").unwrap();
     assert_eq!(finding.value("page_cache_bytes"), Some(&Value::Bytes(all - cache)));
@@ -85,9 +80,19 @@ fn tables_of_gigabytes_lean_on_the_system_s_cache_unless_reads_go_past_it() {
     assert!(found(&database, "page-cache").is_none());
 }
 
-/// The layouts of all tables are changed.
-fn change_filters(database: &mut Database, change: impl Fn(&mut Table)) {
-    database.tables.iter_mut().for_each(change);
+/// Changes the layouts of all tables.
+fn change_layouts(database: &mut Database, change: impl Fn(&mut TableLayout)) {
+    for table in &mut database.tables {
+        if let TableState::Seen(layout) = &mut table.state {
+            change(layout);
+        }
+    }
+}
+
+fn set_file_bytes(database: &mut Database, bytes: u64) {
+    for table in &mut database.tables {
+        table.file_bytes = bytes;
+    }
 }
 
 #[test]
@@ -96,11 +101,7 @@ fn filters_of_the_last_level_are_told_if_they_are_large_and_do_not_say_no() {
     let last = database.tables.iter().map(|table| table.level).max().unwrap();
     assert!(last > 0);
     assert!(found(&database, "last-level-filters").is_none(), "they are small");
-    change_filters(&mut database, |table| {
-        if let TableState::Seen(layout) = &mut table.state {
-            layout.filter.pieces.bytes = 20 << 20;
-        }
-    });
+    change_layouts(&mut database, |layout| layout.filter.pieces.bytes = 20 << 20);
     let severity = |database: &Database| {
         found(database, "last-level-filters").map(|finding| finding.severity.as_str())
     };
@@ -121,13 +122,9 @@ fn filters_of_the_last_level_are_told_if_they_are_large_and_do_not_say_no() {
 #[test]
 fn data_without_filters_is_told_unless_they_were_left_out_on_the_last_level() {
     let mut database = database("locations-full-filter");
-    change_filters(&mut database, |table| table.file_bytes = 20 << 20);
+    set_file_bytes(&mut database, 20 << 20);
     assert!(found(&database, "no-filters").is_none());
-    change_filters(&mut database, |table| {
-        if let TableState::Seen(layout) = &mut table.state {
-            layout.filter.shape = FilterShape::None;
-        }
-    });
+    change_layouts(&mut database, |layout| layout.filter.shape = FilterShape::None);
     let finding = found(&database, "no-filters").unwrap();
     assert_eq!(finding.value("bytes"), Some(&Value::Bytes(80 << 20)));
     let hits = ["optimize_filters_for_hits=false", "optimize_filters_for_hits=true"];

@@ -148,7 +148,7 @@ pub(super) fn replay(
         families,
         hints: Hints::default(),
         next: last_sequence.get() + 1,
-        next_in_logs: None,
+        next_in_logs: last_sequence.get() + 1,
         stopped: None,
         lost: Vec::new(),
     };
@@ -173,8 +173,9 @@ struct Replay<'r> {
     hints: Hints,
     /// One more than the last sequence number seen.
     next: u64,
-    /// One more than the last one of the logs so far. The manifest's may be further on: of one family tables have come since.
-    next_in_logs: Option<u64>,
+    /// With what a log begins that goes on with the one before. Where logs are, `next` may be further on: of one family tables
+    /// have come since.
+    next_in_logs: u64,
     /// The log at whose damage recovery stopped, and what it was.
     stopped: Option<(FileNumber, String)>,
     lost: Vec<LostLogBytes>,
@@ -222,7 +223,7 @@ impl Replay<'_> {
 
     /// Whether a log that starts with this number may be used.
     fn goes_on_with(&mut self, sequence: SeqNo) -> bool {
-        if self.stopped.is_some() && sequence.get() == self.next_in_logs.unwrap_or(self.next) {
+        if self.stopped.is_some() && sequence.get() == self.next_in_logs {
             self.stopped = None;
         }
         self.stopped.is_none()
@@ -237,7 +238,7 @@ impl Replay<'_> {
             })
         })?;
         self.next = self.next.max(end);
-        self.next_in_logs = Some(end);
+        self.next_in_logs = end;
         self.unchecked_bytes += batch.as_bytes().len();
         if self.unchecked_bytes >= self.check_bytes {
             self.unchecked_bytes = 0;

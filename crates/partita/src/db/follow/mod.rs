@@ -74,15 +74,8 @@ struct FollowedManifest {
 const HEAD_BYTES: usize = 256;
 
 fn head_of(fs: &dyn FileSystem, path: &Path) -> Result<Vec<u8>> {
-    let mut file = fs.open_sequential(path)?;
     let mut head = vec![0; HEAD_BYTES];
-    let mut filled = 0;
-    while filled < head.len() {
-        match file.read(&mut head[filled..])? {
-            0 => break,
-            count => filled += count,
-        }
-    }
+    let filled = fs.open_sequential(path)?.read_full(&mut head)?;
     head.truncate(filled);
     Ok(head)
 }

@@ -11,12 +11,11 @@
 use std::collections::BTreeSet;
 
 use super::RepairWatch;
-use super::logs::Changes;
 use super::plan::Plan;
 use super::rebuild::{family_of, name_unknown, order_of};
 use super::tables::{Condition, Described, Examiner};
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, SeqNo};
+use crate::key::KeyOrder;
 use crate::version::edit::NewFile;
 use crate::version::{FamilyFiles, FileMeta, FileNumber, ManifestFront};
 
@@ -75,30 +74,23 @@ impl Plan {
         if id > front.state.max_family && !self.state.families.contains_key(&id) {
             self.add_family(id, name, &table.order);
         }
-        let logs: Vec<(FileNumber, Changes)> = self
-            .logs
-            .fronts
-            .iter()
-            .filter_map(|log| Some((log.number, *log.families.get(&id)?)))
-            .collect();
         // Else it was dropped.
         let Some(family) = self.state.families.get_mut(&id) else { return Ok(false) };
+        let is_compacted = table.is_compacted();
         let Described { mut meta, order, .. } = table;
         let is_late = family.files.iter().all(|new| is_before(&new.file, &meta, &order));
         if order.name() != family.order.name() || !is_late {
             return Ok(false);
         }
-        // A flush takes all that a family has in a log, and what is behind it goes to the next one. The table may have more than
-        // its sequence numbers tell: of operands that it put together it has the newest one's.
+        // The table may have more than its sequence numbers tell: of operands that it put together it has the newest one's.
         let greatest = meta.largest_seqno.get();
-        let done = logs.iter().filter(|(_, changes)| changes.last <= greatest).map(|(log, _)| *log);
-        if let Some(done) = done.max().filter(|_| matches!(condition, Condition::Whole)) {
-            family.log_number = family.log_number.max(done.next());
+        if matches!(condition, Condition::Whole)
+            && let Some(behind) = self.logs.first_behind(id, greatest)
+        {
+            family.log_number = family.log_number.max(behind);
         }
-        let left = || logs.iter().filter(|(log, _)| *log >= family.log_number);
-        let is_mixed_with_log = left().any(|(_, changes)| changes.first <= greatest);
-        let is_compacted = is_mixed_with_log || meta.smallest_seqno == SeqNo::ZERO;
-        if is_compacted && left().any(|(_, changes)| changes.has_operands) {
+        let logs = self.logs.against(id, family.log_number, greatest, is_compacted);
+        if logs.operands_may_count_twice {
             self.report.notes.push(format!(
                 "table {number}: merge operands in logs may be in it as well: these count twice then"
             ));
@@ -108,7 +100,7 @@ impl Plan {
                 && new.file.largest_seqno >= meta.smallest_seqno
                 && new.file.smallest_seqno <= meta.largest_seqno
         });
-        if is_mixed_with_log || is_mixed_with_table {
+        if logs.is_mixed || is_mixed_with_table {
             self.merged.insert(id);
         }
         self.state.last_sequence = self.state.last_sequence.max(meta.largest_seqno);

@@ -41,6 +41,57 @@ pub(super) struct LogsFound {
     pub(super) last_sequence: u64,
 }
 
+impl LogsFound {
+    /// What the logs hold of a family, from a log on.
+    pub(super) fn changes_of(
+        &self,
+        family: u32,
+        from: FileNumber,
+    ) -> impl Iterator<Item = (FileNumber, Changes)> + '_ {
+        let logs = self.fronts.iter().filter(move |log| log.number >= from);
+        logs.filter_map(move |log| Some((log.number, *log.families.get(&family)?)))
+    }
+
+    /// The first log that has something of a family that tables up to `flushed` have not; `None` if all have.
+    ///
+    /// A flush takes all that a family has in a log, and what is behind it goes to the next one; so a log of which the tables have
+    /// the last change is done with.
+    pub(super) fn first_behind(&self, family: u32, flushed: u64) -> Option<FileNumber> {
+        let done = self
+            .changes_of(family, FileNumber::default())
+            .filter(|(_, changes)| changes.last <= flushed);
+        done.map(|(number, _)| number.next()).max()
+    }
+
+    /// How what the logs hold of a family, from a log on, lies to its tables.
+    ///
+    /// * `greatest`: the tables' greatest sequence number. `is_compacted`: whether some are of compactions that set numbers to 0,
+    ///   so that it does not tell which logs they held.
+    pub(super) fn against(
+        &self,
+        family: u32,
+        from: FileNumber,
+        greatest: u64,
+        is_compacted: bool,
+    ) -> Overlap {
+        let mut overlap = Overlap::default();
+        for (_, changes) in self.changes_of(family, from) {
+            overlap.is_mixed |= changes.first <= greatest;
+            overlap.operands_may_count_twice |= changes.has_operands;
+        }
+        overlap.operands_may_count_twice &= overlap.is_mixed || is_compacted;
+        overlap
+    }
+}
+
+/// What is in logs, against what is in tables.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Overlap {
+    /// Whether something in logs is no newer than all in tables: it may be there as well.
+    pub(super) is_mixed: bool,
+    pub(super) operands_may_count_twice: bool,
+}
+
 /// Reads logs, oldest first.
 ///
 /// * `last_sequence`: of the manifest, or of the tables.
@@ -55,11 +106,11 @@ pub(super) fn read_logs(
     // The log at whose damage it ended, as a place in `lost`.
     let mut stopped: Option<usize> = None;
     // The manifest's number may be further on: of one family tables have come since.
-    let mut last_in_logs = None;
+    let mut last_in_logs = last_sequence;
     for &number in numbers {
         let path = FileName::Log(number).in_dir(dir);
         let log = OneLog::read(fs, number, &path, watch)?;
-        let goes_on = log.first_sequence == Some(last_in_logs.unwrap_or(last_sequence) + 1);
+        let goes_on = log.first_sequence == Some(last_in_logs + 1);
         if let Some(at) = stopped {
             if !goes_on {
                 let why = "an earlier log is damaged, and this one does not go on where that ends";
@@ -74,7 +125,7 @@ pub(super) fn read_logs(
         }
         found.last_sequence = found.last_sequence.max(log.last_sequence);
         if log.first_sequence.is_some() {
-            last_in_logs = Some(log.last_sequence);
+            last_in_logs = log.last_sequence;
         }
         if let Some(lost) = log.lost {
             stopped = Some(found.lost.len());

@@ -171,22 +171,14 @@ impl<'r> Rebuilding<'r> {
             let levels = self.options.and_then(|file| file.family(&name));
             let levels = levels.map_or(LEVELS_DEFAULT, ColumnFamilyOptions::level_count);
             let Placement { places, merged } = place(&order, &found.tables, levels);
-            let largest =
+            let greatest =
                 found.tables.iter().map(|(_, table)| table.meta.largest_seqno.get()).max();
-            let in_logs = plan.logs.fronts.iter().filter(|log| log.number >= log_number);
-            let first = in_logs.filter_map(|log| Some(log.families.get(&id)?.first)).min();
-            // What is in logs may be in tables as well, and beside newer things.
-            let is_mixed = first.zip(largest).is_some_and(|(first, largest)| first <= largest);
-            if merged || is_mixed {
+            let is_compacted = found.tables.iter().any(|(_, table)| table.is_compacted());
+            let logs = plan.logs.against(id, log_number, greatest.unwrap_or(0), is_compacted);
+            if merged || logs.is_mixed {
                 plan.merged.insert(id);
             }
-            let is_compacted = |(_, table): &(Condition, Described)| {
-                table.meta.smallest_seqno == SeqNo::ZERO && !table.is_external()
-            };
-            let logs = plan.logs.fronts.iter().filter(|log| log.number >= log_number);
-            let has_operands =
-                logs.filter_map(|log| log.families.get(&id)).any(|changes| changes.has_operands);
-            if has_operands && (is_mixed || found.tables.iter().any(is_compacted)) {
+            if logs.operands_may_count_twice {
                 plan.report.notes.push(format!(
                     "column family {name:?}: merge operands in logs may be in tables as well: these count twice then"
                 ));
@@ -232,23 +224,18 @@ impl<'r> Rebuilding<'r> {
 
     /// The first log that has something of a family that its tables have not.
     ///
-    /// Without merge operands all of them count: applied twice, a change does nothing. Operands do. A flush takes all that a family
-    /// has in a log, and what is behind it goes to the next one; so a log of which the tables have the last change is done with.
+    /// Without merge operands all of them count: applied twice, a change does nothing. Operands do.
     fn log_number(&self, id: u32, found: &Found, plan: &Plan) -> FileNumber {
         let known = self.known.and_then(|front| front.state.families.get(&id));
         let least = known.map_or(FileNumber::default(), |family| family.log_number);
-        let logs = || {
-            let logs = plan.logs.fronts.iter();
-            logs.filter_map(|log| Some((log.number, *log.families.get(&id)?)))
-        };
-        if !found.has_operands() && !logs().any(|(_, changes)| changes.has_operands) {
+        let mut in_logs = plan.logs.changes_of(id, FileNumber::default());
+        if !found.has_operands() && !in_logs.any(|(_, changes)| changes.has_operands) {
             return least;
         }
         // What was ingested may be newer than what was in memory then.
         let own = found.tables.iter().filter(|(_, table)| !table.is_external());
         let flushed = own.map(|(_, table)| table.meta.largest_seqno.get()).max().unwrap_or(0);
-        let done = logs().filter(|(_, changes)| changes.last <= flushed).map(|(number, _)| number);
-        done.max().map_or(least, |number| number.next().max(least))
+        plan.logs.first_behind(id, flushed).map_or(least, |behind| behind.max(least))
     }
 }
 

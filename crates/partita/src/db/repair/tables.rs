@@ -192,6 +192,11 @@ impl Described {
         Some(Self { meta, order, properties, has_operands: counts.merge_operands > 0 })
     }
 
+    /// Whether it is of a compaction that set sequence numbers to 0.
+    pub(super) fn is_compacted(&self) -> bool {
+        self.meta.smallest_seqno == SeqNo::ZERO && !self.is_external()
+    }
+
     /// Whether it was written outside of a database, to be ingested.
     pub(super) fn is_external(&self) -> bool {
         self.properties.external_sst_file_version.is_some()
