@@ -11,5 +11,6 @@ pub mod rocksdict;
 pub mod sst_dump;
 pub mod steps;
 pub mod tool;
+pub mod twins;
 
 pub use partita_compat_rocks::random;

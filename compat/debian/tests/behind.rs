@@ -15,8 +15,8 @@ use partita::version::{TableFile, VersionSet, VersionSetOptions};
 use partita_compat_debian::directories::copy;
 use partita_compat_debian::external::{self, Shape};
 use partita_compat_debian::late_player::LatePlayer;
-use partita_compat_debian::ldb;
 use partita_compat_debian::random::Random;
+use partita_compat_debian::{ldb, twins};
 use partita_compat_rocks::history::{History, key};
 use partita_compat_rocks::matrix::Version;
 use partita_compat_rocks::ping_pong::Player as _;
@@ -106,20 +106,9 @@ fn files_behind_stand_where_rocksdb_puts_them_and_read_the_same() {
         let mut random = Random(number as u64 + 3);
         let at = |name: &str| holder.path().join(format!("{name}{number}"));
         let (ours, theirs) = (at("ours"), at("theirs"));
-        // Compacted by us, as it comes; RocksDB takes that over.
-        let db = open(&ours, setup, false);
+        let reopened = |without_compactions| open(&ours, setup, without_compactions);
+        let (db, rocksdb) = twins::make(&ours, &theirs, &mut history, 100, reopened);
         let families = FAMILIES.map(|name| db.family(name).unwrap());
-        for _ in 0..100 {
-            sessions::write(&db, &families, history.next_batch()).unwrap();
-        }
-        db.compact_range(&families[0], None, None).unwrap();
-        db.flush().unwrap();
-        drop((families, db));
-        copy(&ours, &theirs);
-        let db = open(&ours, setup, true);
-        let families = FAMILIES.map(|name| db.family(name).unwrap());
-        let by_hand = "disable_auto_compactions=true";
-        let rocksdb = WholeDb::load(&theirs, &FAMILIES, false, by_hand).unwrap();
         for round in 0..40 {
             for _ in 0..random.below(3) {
                 let batch = history.next_batch();

@@ -8,10 +8,10 @@ use partita::db::{DbBuilder, FileTransfer, IngestOptions};
 use partita::io::DiskFileSystem;
 use partita::options::CompactionStyle;
 use partita::version::{VersionSet, VersionSetOptions};
-use partita_compat_debian::directories::{copy, open_with_small_tables};
+use partita_compat_debian::directories::open_with_small_tables;
 use partita_compat_debian::external::{self, Shape};
 use partita_compat_debian::random::Random;
-use partita_compat_debian::{ldb, rocksdict};
+use partita_compat_debian::{ldb, rocksdict, twins};
 use partita_compat_rocks::db::write_external_file;
 use partita_compat_rocks::history::History;
 use partita_compat_rocks::matrix::Version;
@@ -43,19 +43,9 @@ fn files_stand_where_rocksdb_puts_them_and_read_the_same() {
         let mut random = Random(number as u64 + 3);
         let are_apart = number.is_multiple_of(2);
         let (ours, theirs) = (at(&format!("ours{number}")), at(&format!("theirs{number}")));
-        let db = open_with_small_tables(&ours, setup, false);
+        let reopened = |without| open_with_small_tables(&ours, setup, without);
+        let (db, rocksdb) = twins::make(&ours, &theirs, &mut history, 120, reopened);
         let families = FAMILIES.map(|name| db.family(name).unwrap());
-        for _ in 0..120 {
-            sessions::write(&db, &families, history.next_batch()).unwrap();
-        }
-        db.compact_range(&families[0], None, None).unwrap();
-        db.flush().unwrap();
-        drop((families, db));
-        copy(&ours, &theirs);
-        let db = open_with_small_tables(&ours, setup, true);
-        let families = FAMILIES.map(|name| db.family(name).unwrap());
-        let by_hand = "disable_auto_compactions=true";
-        let rocksdb = WholeDb::load(&theirs, &FAMILIES, false, by_hand).unwrap();
         for round in 0..30 {
             if random.below(3) == 0 {
                 let batch = history.next_batch();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! VersionSet            version_set.rs   all families; numbers of the whole database; edits are made durable and installed
-//!                version_set/start.rs   how it begins: made new, of a state, recovered; its identity
+//!   |                   version_set/start.rs   how it begins: made new, of a state, recovered; its identity
 //!   |- Family           family.rs        a column family: its current version
 //!   |    '- Version     version.rs       its files at one moment; never changes
 //!   |         '- Level  level.rs         the tables of a level, in flat arrays for the search
