@@ -26,13 +26,36 @@ impl NonePicked<'_> {
         compaction
     }
 
-    /// Whether a compaction may write user keys from `from` to `to`, both included, to `level`.
-    pub(super) fn writes(&self, order: &KeyOrder, level: usize, from: &[u8], to: &[u8]) -> bool {
-        let into = self.0.iter().filter_map(Weak::upgrade);
-        into.filter(|it| it.output_level == level && !it.is_drop()).any(|compaction| {
-            compaction.user_key_range(order).is_some_and(|(least, greatest)| {
-                order.compare(least, to).is_le() && order.compare(from, greatest).is_le()
-            })
+    /// Where the compactions that have not ended will write.
+    pub(super) fn outputs(&self, order: &KeyOrder) -> Outputs {
+        let compactions = self.0.iter().filter_map(Weak::upgrade).filter(|it| !it.is_drop());
+        let outputs = compactions.filter_map(|compaction| {
+            let (least, greatest) = compaction.user_key_range(order)?;
+            let (least, greatest) = (least.to_vec(), greatest.to_vec());
+            Some(Output { level: compaction.output_level, least, greatest })
+        });
+        Outputs(outputs.collect())
+    }
+}
+
+/// Where compactions under way at one moment write.
+///
+/// A version that is taken later has what they wrote, or does not have it yet: with both, nothing is missed. The other way round a
+/// compaction that ends in between is in neither.
+pub(super) struct Outputs(Vec<Output>);
+
+struct Output {
+    level: usize,
+    least: Vec<u8>,
+    greatest: Vec<u8>,
+}
+
+impl Outputs {
+    /// Whether user keys from `from` to `to`, both included, may be written to `level`.
+    pub(super) fn has(&self, order: &KeyOrder, level: usize, from: &[u8], to: &[u8]) -> bool {
+        self.0.iter().filter(|output| output.level == level).any(|output| {
+            order.compare(&output.least, to).is_le()
+                && order.compare(from, &output.greatest).is_le()
         })
     }
 }

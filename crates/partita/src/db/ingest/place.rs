@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::External;
 use crate::db::family::FamilyState;
-use crate::db::under_way::NonePicked;
+use crate::db::under_way::{NonePicked, Outputs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::iter::InternalIterator;
 use crate::key::{InternalKey, SeqNo, user_key};
@@ -70,13 +70,14 @@ impl Numbers {
 /// A column family's tables, and what compactions under way will write.
 pub(super) struct Tree<'t> {
     family: &'t FamilyState,
-    none_picked: &'t NonePicked<'t>,
+    outputs: Outputs,
     version: Arc<Version>,
 }
 
 impl<'t> Tree<'t> {
-    pub(super) fn new(family: &'t FamilyState, none_picked: &'t NonePicked<'t>) -> Self {
-        Self { family, none_picked, version: family.family.current() }
+    pub(super) fn new(family: &'t FamilyState, none_picked: &NonePicked<'_>) -> Self {
+        let outputs = none_picked.outputs(family.family.key_order());
+        Self { family, outputs, version: family.family.current() }
     }
 
     /// The deepest level above `end` where a file can stand, and whether there is something that it must be newer than.
@@ -98,7 +99,7 @@ impl<'t> Tree<'t> {
                 }
                 _ => self.version.overlapping(level, Some(from), Some(to)),
             };
-            if self.none_picked.writes(order, level, from, to) {
+            if self.outputs.has(order, level, from, to) {
                 return Ok((deepest, true));
             }
             for table in &tables {

@@ -5,9 +5,11 @@ use std::io::ErrorKind as IoKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::place::{Numbers, Tree, place_all};
 use super::*;
 use crate::cache::Cache;
 use crate::db::churn_testing::{check_files, disk, must_end, tables_in};
+use crate::db::compact::Running;
 use crate::db::testing::{Draw, Pairs, all, backward, forward};
 use crate::db::{DbBuilder, FamilyConfig, IterOptions, ReadOptions, WriteOptions};
 use crate::error::ErrorKind;
@@ -631,6 +633,37 @@ fn a_file_that_is_merged_on_level_0_has_not_overtaken_what_is_in_memory() {
     db.flush().unwrap();
     assert_level0_in_order(&family, "merged");
     assert_eq!(db.get(b"key100").unwrap().unwrap(), b"new");
+}
+
+/// The version that it was looked for in does not have what the compaction wrote, and the compaction is no more.
+#[test]
+fn a_compaction_that_ends_while_a_place_is_looked_for_is_still_in_the_way() {
+    let (_, fs) = disk();
+    let db = open(&fs);
+    let (inner, family) = (db.inner(), db.default_family());
+    for key in ["a", "m", "z"] {
+        db.put(key.as_bytes(), b"old").unwrap();
+        db.flush().unwrap();
+    }
+    let file = external(&db, "1", &[("b", "new")]);
+    let file = External::judge(inner, &family, file.as_ref(), &DEFAULT).unwrap();
+    let picker = &family.0.picker;
+    let compaction =
+        inner.pick(&family, |moment, version| picker.pick(version, moment)).expect("it is due");
+    let output = compaction.output_level;
+    assert!(output > 0);
+    let none_picked = family.0.under_way.lock();
+    let tree = Tree::new(&family.0, &none_picked);
+    let running = Running::new(&inner.writing().unwrap().compactions);
+    inner.compact(&family, compaction).unwrap();
+    drop(running);
+    let placed = |tree: &Tree<'_>| {
+        let mut numbers = Numbers::behind(inner.versions.last_sequence(), false);
+        let places = place_all(tree, std::slice::from_ref(&file), &mut numbers).unwrap();
+        (places[0].level, numbers.given())
+    };
+    assert_eq!(placed(&tree), (0, true), "the output is on level {output}");
+    drop(none_picked);
 }
 
 fn family_options_of(style: CompactionStyle) -> ColumnFamilyOptions {
