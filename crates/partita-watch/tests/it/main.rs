@@ -1,0 +1,5 @@
+//! Figures over real sockets.
+
+mod client;
+mod hostile;
+mod served;
