@@ -23,13 +23,22 @@ pub fn in_child<T: Serialize, A: DeserializeOwned>(
     arguments: &[&str],
     task: &T,
 ) -> Result<A, String> {
+    in_child_with(Stdio::null(), arguments, task)
+}
+
+/// The same, for a child with a standard input.
+pub fn in_child_with<T: Serialize, A: DeserializeOwned>(
+    stdin: Stdio,
+    arguments: &[&str],
+    task: &T,
+) -> Result<A, String> {
     let json = serde_json::to_string(task).map_err(|error| error.to_string())?;
     let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
     let output = Command::new(program)
         .args(arguments)
         .arg(&json)
         .envs(ALLOCATOR_SETTINGS)
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("a child cannot be started: {error}"))?;

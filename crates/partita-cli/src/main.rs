@@ -8,6 +8,8 @@
 //! | [`doctor`] | `partita doctor` |
 //! | [`budget_bench`] | `partita budget-bench` |
 //! | [`filter_bench`] | `partita filter-bench` |
+//! | [`serve`] | `partita serve`: figures over HTTP |
+//! | [`listen`] | the same of a command that runs for long |
 //! | [`inputs`] | which files the command line names |
 //! | [`outcome`] | what the exit code says |
 //! | [`output`] | standard output and standard error |
@@ -24,9 +26,11 @@ mod doctor;
 mod escape;
 mod filter_bench;
 mod inputs;
+mod listen;
 mod outcome;
 mod output;
 mod progress;
+mod serve;
 mod sst;
 use partita_doctor::units;
 
@@ -56,6 +60,7 @@ enum Command {
     Db(db::Command),
     Doctor(doctor::Doctor),
     FilterBench(filter_bench::FilterBench),
+    Serve(serve::Serve),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +71,7 @@ fn main() -> ExitCode {
         Command::Db(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::FilterBench(command) => command.run(),
+        Command::Serve(command) => command.run(),
     };
     output::exit_code(result)
 }

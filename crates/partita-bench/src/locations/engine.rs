@@ -1,8 +1,10 @@
 //! What the benchmark asks of an engine.
 
+use std::any::Any;
 use std::fmt;
 use std::path::Path;
 
+use partita::db::Db;
 use serde::{Deserialize, Serialize};
 
 use crate::layout::Layout;
@@ -81,6 +83,11 @@ pub trait Engines: Sync {
 
     /// Opens an index to be read. The directory stays as it is.
     fn open(&self, engine: &str, dir: &Path, opening: Opening) -> Result<Box<dyn Index>, String>;
+
+    /// Shows a database of Partita's to whoever looks on, as long as what is returned lives.
+    fn show(&self, _: &Db) -> Box<dyn Any> {
+        Box::new(())
+    }
 }
 
 /// An index that is filled.
@@ -97,6 +104,11 @@ pub trait Loader {
     /// Merges all tables into one sorted run, each written anew.
     fn compact(&self) -> Result<(), String>;
 
+    /// The database, if it is Partita's.
+    fn database(&self) -> Option<&Db> {
+        None
+    }
+
     /// Closes the index.
     fn close(self: Box<Self>) -> Result<(), String>;
 }
@@ -108,6 +120,11 @@ pub trait Index: Sync {
 
     /// Bytes that are charged to the budget.
     fn charged(&self) -> PerRole<u64>;
+
+    /// The database, if it is Partita's.
+    fn database(&self) -> Option<&Db> {
+        None
+    }
 }
 
 /// An index that is asked in one way.

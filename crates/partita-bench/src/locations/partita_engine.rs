@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use partita::cache::Cache;
+use partita::db::Db;
 use partita::table::ReadContext;
 use partita_ledger::{EntryLocation, EntryLocationIndex, IndexBuilder, IndexOptions, TableLayout};
 
@@ -78,6 +79,10 @@ impl Loader for PartitaLoader {
         self.0.compact().map(drop).map_err(text)
     }
 
+    fn database(&self) -> Option<&Db> {
+        Some(self.0.db())
+    }
+
     fn close(self: Box<Self>) -> Result<(), String> {
         self.0.close().map_err(text)
     }
@@ -112,6 +117,10 @@ impl Index for PartitaIndex {
 
     fn charged(&self) -> PerRole<u64> {
         charged(&self.cache)
+    }
+
+    fn database(&self) -> Option<&Db> {
+        Some(self.index.db())
     }
 }
 

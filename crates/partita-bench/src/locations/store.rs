@@ -112,6 +112,7 @@ impl Store {
 fn fill(dir: &Path, load: &Load, engines: &dyn Engines) -> Result<Store, String> {
     let (started, cpu) = (Instant::now(), process_time());
     let loader = engines.create(&load.engine, dir, load.tables, load.budget_bytes)?;
+    let shown = loader.database().map(|db| engines.show(db));
     let keyspace = load.keyspace;
     let progress = progress_bar(keyspace.len(), "entries");
     let each = (load.flush_entries / keyspace.ledgers).max(1);
@@ -135,6 +136,7 @@ fn fill(dir: &Path, load: &Load, engines: &dyn Engines) -> Result<Store, String>
         add(&flushed)?;
         loader.flush()?;
     }
+    drop(shown);
     loader.close()?;
     progress.finish_and_clear();
     let (tables, table_bytes) = tables_in(dir)?;

@@ -124,6 +124,7 @@ pub fn perform(task: &Task, engines: &dyn Engines) -> Result<Outcome, String> {
             let base = Resident::of_this_process();
             let opening = Opening { budget_bytes: id.budget_bytes, read_mode: *read_mode };
             let index = engines.open(engine, dir, opening)?;
+            let _shown = index.database().map(|db| engines.show(db));
             let mut lookups = Vec::new();
             for &mix in mixes {
                 let effort = Effort { mix, ..effort.clone() };

@@ -1,7 +1,10 @@
 //! What the benchmark asks of an engine.
 
+use std::any::Any;
 use std::path::Path;
+use std::time::Duration;
 
+use partita_store::Store;
 use serde::{Deserialize, Serialize};
 
 use super::target::Target;
@@ -21,12 +24,25 @@ pub struct Opening {
 pub trait Engines: Sync {
     /// Opens the store in a directory, and makes it if it is not there.
     fn open(&self, engine: &str, dir: &Path, opening: &Opening) -> Result<Box<dyn Engine>, String>;
+
+    /// Shows a store of Partita's to whoever looks on, as long as what is returned lives.
+    fn show(&self, _: &Store) -> Box<dyn Any> {
+        Box::new(())
+    }
+
+    /// Tells whoever looks on what a round took.
+    fn tell_round(&self, _: Duration) {}
 }
 
 /// A store that is loaded, and tells what that took.
 pub trait Engine: Target {
     /// All figures at this moment.
     fn figures(&self) -> Figures;
+
+    /// The store, if it is Partita's.
+    fn store(&self) -> Option<&Store> {
+        None
+    }
 
     /// Writes everything into tables, waits until no compaction is due, and ends all writing.
     fn settle(&mut self) -> Result<(), String>;

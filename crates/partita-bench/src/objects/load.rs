@@ -89,7 +89,8 @@ pub fn perform(task: &Task, engines: &dyn Engines) -> Result<Load, String> {
     let progress = progress_bar(loaded.plan.rounds(), "keys");
     progress.set_position(next);
     progress.reset_eta();
-    let mut loading = Loading { task, engine, driver, unwritten: 0, progress };
+    let mut loading = Loading { task, engines, engine, driver, unwritten: 0, progress };
+    let _shown = loading.engine.store().map(|store| engines.show(store));
     let mut pacer = Pacer::new(task.keys_per_second);
     let mut next = next;
     while next < loaded.plan.rounds() {
@@ -137,6 +138,7 @@ fn find(loaded: &Loaded, home: &Path) -> Result<Load, String> {
 
 struct Loading<'a> {
     task: &'a Task,
+    engines: &'a dyn Engines,
     engine: Box<dyn Engine>,
     driver: Driver,
     /// Transactions that wait for the next batch.
@@ -159,7 +161,9 @@ impl Loading<'_> {
                 self.unwritten = 0;
                 self.progress.set_position(number + 1);
             }
-            meter.round(due.elapsed());
+            let took = due.elapsed();
+            meter.round(took);
+            self.engines.tell_round(took);
         }
         let row = meter.end(end, &*self.engine, self.driver.done());
         // Rows are shown as they come where somebody looks.

@@ -7,7 +7,7 @@ use std::path::Path;
 use partita::cache::Role;
 use partita::db::FamilyStats;
 use partita_store::objects::{ObjectOptions, ObjectStore, ObjectTables};
-use partita_store::{Schema as _, StoreBuilder};
+use partita_store::{Schema as _, Store, StoreBuilder};
 
 use super::engine::{Engine, Engines, Figures, Opening};
 use crate::json_files::failed;
@@ -79,6 +79,10 @@ impl Engine for ObjectStore {
             written_bytes: families.iter().map(|family| family.counters().bytes_written).sum(),
             stall_micros: stats.db.stalls.total().micros,
         }
+    }
+
+    fn store(&self) -> Option<&Store> {
+        Some(self.tables().store())
     }
 
     fn settle(&mut self) -> Result<(), String> {

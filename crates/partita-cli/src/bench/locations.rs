@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use partita_bench::PageFile;
-use partita_bench::children::{answer_parent, in_child};
+use partita_bench::children::answer_parent;
 use partita_bench::locations::{
-    Arguments, LEGEND, Outcome as Done, PARTITA, PartitaAlone, Report, Task, perform, run,
+    Arguments, LEGEND, Outcome as Done, PARTITA, Report, Task, perform, run,
 };
 use partita_bench::setup::Setup;
 
+use crate::listen::Listen;
 use crate::outcome::Outcome;
 
 /// Look up entry locations, as a bookie does, under budgets of memory.
@@ -28,6 +29,8 @@ pub(crate) struct Locations {
     /// Write a page with charts, too: one HTML file that needs nothing else.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    listen: Listen,
     /// Explain the columns of the report, without running.
     #[arg(long)]
     legend: bool,
@@ -42,9 +45,11 @@ impl Locations {
         super::print(if self.legend {
             Ok(LEGEND.to_owned())
         } else if let Some(task) = &self.task {
-            answer_parent(task, |task| perform(task, &PartitaAlone))
+            self.listen.stage().and_then(|stage| answer_parent(task, |task| perform(task, &stage)))
         } else {
-            self.report(&|task| in_child(&["bench", "locations", "--task"], task))
+            self.listen
+                .post()
+                .and_then(|post| self.report(&|task| post.in_child(&["bench", "locations"], task)))
         })
     }
 
@@ -68,6 +73,8 @@ impl Locations {
 mod tests {
     use clap::Parser;
     use partita_bench::lookups::Mix;
+
+    use partita_bench::locations::PartitaAlone;
 
     use super::*;
 

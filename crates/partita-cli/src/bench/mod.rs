@@ -3,6 +3,7 @@
 mod locations;
 mod objects;
 mod page;
+mod shown;
 
 use std::io::{self, IsTerminal as _, Write as _};
 

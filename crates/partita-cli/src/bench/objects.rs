@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use partita_bench::PageFile;
-use partita_bench::children::{answer_parent, in_child};
-use partita_bench::objects::{
-    Arguments, LEGEND, Load, PARTITA, PartitaAlone, Report, Task, perform, run,
-};
+use partita_bench::children::answer_parent;
+use partita_bench::objects::{Arguments, LEGEND, Load, PARTITA, Report, Task, perform, run};
 use partita_bench::setup::Setup;
 
+use crate::listen::Listen;
 use crate::outcome::Outcome;
 
 /// Allocate and commit keys, as an object store's metadata manager does, until they are many.
@@ -31,6 +30,8 @@ pub(crate) struct Objects {
     /// Write a page with charts, too: one HTML file that needs nothing else.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    listen: Listen,
     /// Explain the columns of the report, without running.
     #[arg(long)]
     legend: bool,
@@ -45,9 +46,11 @@ impl Objects {
         super::print(if self.legend {
             Ok(LEGEND.to_owned())
         } else if let Some(task) = &self.task {
-            answer_parent(task, |task| perform(task, &PartitaAlone))
+            self.listen.stage().and_then(|stage| answer_parent(task, |task| perform(task, &stage)))
         } else {
-            self.report(&|task| in_child(&["bench", "objects", "--task"], task))
+            self.listen
+                .post()
+                .and_then(|post| self.report(&|task| post.in_child(&["bench", "objects"], task)))
         })
     }
 
@@ -70,6 +73,8 @@ impl Objects {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+
+    use partita_bench::objects::PartitaAlone;
 
     use super::*;
 

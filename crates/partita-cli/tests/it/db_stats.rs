@@ -1,6 +1,7 @@
 //! `partita db stats`.
 
 use partita_testkit::golden;
+use partita_testkit::prometheus::Exposition;
 
 use crate::run::{fingerprint, partita};
 
@@ -87,25 +88,14 @@ fn properties_are_printed_under_rocksdbs_names() {
 #[test]
 fn prometheus_gets_every_number_with_its_family_and_level() {
     let golden = golden::get("families-merge-ranges-wal");
-    let text = stats(&["--prometheus"], &golden);
-    let mut described = None;
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("# ") {
-            let mut words = rest.split(' ');
-            let (word, metric) = (words.next().unwrap(), words.next().unwrap());
-            assert!(word == "HELP" || word == "TYPE", "{line}");
-            described = Some(metric);
-            continue;
-        }
-        let (metric, rest) = line.split_once('{').unwrap();
-        assert_eq!(Some(metric), described, "{line}");
-        let (_, value) = rest.rsplit_once("} ").unwrap();
-        value.parse::<u64>().unwrap();
-    }
-    for family in golden.families() {
-        let line = format!("rocksdb_estimate_num_keys{{family=\"{family}\"}} ");
-        assert!(text.contains(&line), "{line}");
-    }
-    assert!(text.contains("partita_level_merge_operands{family=\"keys\",level="), "{text}");
-    assert!(text.contains("partita_cache_bytes{role=\"table handle\"} "));
+    let told = Exposition::parse(&stats(&["--prometheus"], &golden)).unwrap();
+    let mut families = golden.families();
+    families.sort_unstable();
+    assert_eq!(told.metrics["rocksdb_estimate_num_keys"].labels("family"), families);
+    let operands = told.metrics["partita_level_merge_operands"].labels("family");
+    assert!(operands.contains(&"keys"), "{operands:?}");
+    let handles = [("cache", "main"), ("role", "table handle")];
+    assert!(told.value("partita_cache_bytes", &handles).unwrap() > 0.0);
+    let bytes: u64 = golden.sst_paths().iter().map(|path| path.metadata().unwrap().len()).sum();
+    assert_eq!(told.sum("partita_level_bytes"), bytes as f64);
 }

@@ -18,3 +18,4 @@ mod run;
 mod scan;
 mod show;
 mod verify;
+mod watch;

@@ -1,7 +1,5 @@
 //! `partita db stats`: what a database consists of, by column family and level.
 
-mod prometheus;
-
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,8 +27,8 @@ const CACHE_BYTES: usize = 1 << 30;
 /// how many of these are deletions, merge operands and range deletions; and about how many keys that makes, with what
 /// only the logs hold. Then what it takes in memory to have all tables open and the logs replayed, by role.
 ///
-/// With --property, one of RocksDB's properties of a column family instead; with --prometheus, all that are numbers, and
-/// figures by level and role, in Prometheus' text form. The database is opened to be read: nothing in its directory changes,
+/// With --property, one of RocksDB's properties of a column family instead; with --prometheus, all that are numbers, and the
+/// gauges of docs/metrics.md, in Prometheus' text form. The database is opened to be read: nothing in its directory changes,
 /// and what is counted since opening is what opening did.
 #[derive(Args)]
 #[command(after_help = "\
@@ -72,13 +70,12 @@ impl Stats {
     /// Prints the figures. The error is one of standard output.
     pub(super) fn run(&self) -> io::Result<Outcome> {
         let result = self.open().and_then(|db| match &self.property {
-            Some(name) => Ok((db.family(&self.cf)?, name)).map(|(family, name)| {
-                let answer = Answer::of(&db, &family, name);
-                (db, Told::Property(answer))
-            }),
-            None => self.look(&db).map(|found| (db, Told::All(found))),
+            Some(name) => Ok((db.family(&self.cf)?, name))
+                .map(|(family, name)| Told::Property(Answer::of(&db, &family, name))),
+            None if self.prometheus => Ok(Told::Prometheus(partita_watch::describe(&db)?)),
+            None => self.look(&db).map(Told::All),
         });
-        let (db, told) = match result {
+        let told = match result {
             Ok(found) => found,
             Err(error) => {
                 output::complain(&error);
@@ -96,8 +93,12 @@ impl Stats {
                 answer.write(self.json, &mut out)?;
                 Outcome::Clean
             }
+            Told::Prometheus(text) => {
+                out.write_all(text.as_bytes())?;
+                Outcome::Clean
+            }
             Told::All(found) => {
-                self.write(&db, &found, &mut out)?;
+                self.write(&found, &mut out)?;
                 Outcome::Clean
             }
         };
@@ -105,10 +106,7 @@ impl Stats {
         Ok(outcome)
     }
 
-    fn write(&self, db: &Db, found: &Found, out: &mut Out) -> io::Result<()> {
-        if self.prometheus {
-            return prometheus::write(db, found, out);
-        }
+    fn write(&self, found: &Found, out: &mut Out) -> io::Result<()> {
         if !self.json {
             return found.write(out);
         }
@@ -144,6 +142,7 @@ impl Stats {
 /// What is printed.
 enum Told {
     All(Found),
+    Prometheus(String),
     Property(Option<Answer>),
 }
 
