@@ -9,11 +9,12 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use clap::Args;
 use partita_bench::children::in_child_with;
-use partita_watch::{Exposure, Server, Watched, inherited, listen};
+use partita_watch::{Exposure, Server, Timer, Watched, inherited, listen};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -57,7 +58,7 @@ impl Listen {
             }
             false => None,
         };
-        Ok(Stage { watched, _server: server })
+        Ok(Stage { watched, rounds: OnceLock::new(), _server: server })
     }
 }
 
@@ -131,7 +132,16 @@ impl Listening {
 /// Where a child shows what it works on.
 pub(crate) struct Stage {
     pub(crate) watched: Arc<Watched>,
+    /// Rounds of a benchmark that has such.
+    rounds: OnceLock<Timer>,
     _server: Option<Server>,
+}
+
+impl Stage {
+    /// Tells what a round took.
+    pub(crate) fn round(&self, took: Duration) {
+        self.rounds.get_or_init(|| self.watched.timer("round")).record(took);
+    }
 }
 
 #[cfg(test)]

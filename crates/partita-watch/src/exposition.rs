@@ -7,7 +7,7 @@ use partita::db::Db;
 use partita::statistics::Property;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeMetric, MetricEncoder, prometheus_text, text,
+    DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, prometheus_text, text,
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
@@ -130,6 +130,7 @@ impl<'a> Written<'a> {
         let kind = match self.kind {
             Kind::Counter => MetricType::Counter,
             Kind::Gauge => MetricType::Gauge,
+            Kind::Histogram => MetricType::Histogram,
         };
         let mut family = encoder.encode_descriptor(name, self.help, unit.as_ref(), kind)?;
         for Sample { labels, value } in &self.samples {
@@ -147,12 +148,16 @@ impl<'a> Written<'a> {
 
 const NO_LABELS: [(&str, &str); 0] = [];
 
-fn one(kind: Kind, value: Value, encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+fn one(kind: Kind, value: Value, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
     match (kind, value) {
         (Kind::Counter, Value::Whole(value)) => ConstCounter::new(value).encode(encoder),
         (Kind::Counter, Value::Real(value)) => ConstCounter::new(value).encode(encoder),
-        (Kind::Gauge, Value::Whole(value)) => ConstGauge::new(value).encode(encoder),
-        (Kind::Gauge, Value::Real(value)) => ConstGauge::new(value).encode(encoder),
+        (_, Value::Whole(value)) => ConstGauge::new(value).encode(encoder),
+        (_, Value::Real(value)) => ConstGauge::new(value).encode(encoder),
+        (_, Value::Times(times)) => {
+            let (seconds, count) = (times.seconds(), times.count());
+            encoder.encode_histogram::<NoLabelSet>(seconds, count, &times.buckets(), None)
+        }
     }
 }
 

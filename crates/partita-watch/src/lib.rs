@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A program shows what it has opened in a [`Watched`], and a [`Server`] answers from it on threads of its own until it is
-//! dropped.
+//! dropped. Of a store of typed tables ([`Watched::show_store`]) the tables' figures are among them, and a program that times its
+//! operations hands the times to a [`Timer`]; a database that another process writes is followed ([`Watched::follow`]).
 //!
 //! ```
 //! # use std::io::{Read as _, Write as _};
@@ -45,7 +46,7 @@ mod site;
 mod watched;
 
 pub use exposition::describe;
-pub use figures::{Kind, METRICS, Metric};
+pub use figures::{Kind, METRICS, Metric, Timer};
 pub use http::{Limits, Server};
 pub use listen::{Exposure, inherited, listen};
 pub use watched::{Health, Shown, Watched};

@@ -1,22 +1,28 @@
 //! The database that is looked at.
 
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use partita::db::{Db, DbBuilder};
 use partita::{ErrorKind, Result};
 
-use crate::figures::{Following, Moment, Process, ServerFigures};
+use partita_store::{Store, StoreStats};
+
+use crate::figures::{Following, Moment, Process, ServerFigures, StoreFigures, Timer};
 
 /// What is shown: a database, or none at the moment.
 #[derive(Debug, Default)]
 pub struct Watched {
     state: Mutex<State>,
+    timers: Mutex<Vec<(&'static str, Timer)>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     db: Option<Db>,
+    /// The store that the database is, if it is one.
+    store: Option<Store>,
     /// Whose turn it is: a guard that is dropped late does not hide what came behind it.
     turn: u64,
     follow: Option<Follow>,
@@ -53,7 +59,10 @@ pub struct Shown {
 impl Drop for Shown {
     fn drop(&mut self) {
         let mut state = self.watched.state();
-        let gone = if state.turn == self.turn { state.db.take() } else { None };
+        if state.turn != self.turn {
+            return;
+        }
+        let gone = (state.db.take(), state.store.take());
         drop(state);
         // It may be the last handle, and closing takes its time.
         drop(gone);
@@ -71,10 +80,34 @@ impl Watched {
 
     /// Shows a database, instead of any other.
     pub fn show(self: &Arc<Self>, db: &Db) -> Shown {
+        self.set(db.clone(), None)
+    }
+
+    /// Shows the database of a store, and what its typed tables are asked.
+    pub fn show_store(self: &Arc<Self>, store: &Store) -> Shown {
+        self.set(store.db().clone(), Some(store.clone()))
+    }
+
+    fn set(self: &Arc<Self>, db: Db, store: Option<Store>) -> Shown {
         let mut state = self.state();
-        state.db = Some(db.clone());
+        let gone = (state.db.replace(db), mem::replace(&mut state.store, store));
         state.turn += 1;
-        Shown { watched: Arc::clone(self), turn: state.turn }
+        let turn = state.turn;
+        drop(state);
+        drop(gone);
+        Shown { watched: Arc::clone(self), turn }
+    }
+
+    /// Takes the times of operations of one kind, which are a histogram by this name. Whoever asks for the same name again adds
+    /// to the same.
+    pub fn timer(&self, operation: &'static str) -> Timer {
+        let mut timers = self.timers();
+        if let Some((_, timer)) = timers.iter().find(|(name, _)| *name == operation) {
+            return timer.clone();
+        }
+        let timer = Timer::new();
+        timers.push((operation, timer.clone()));
+        timer
     }
 
     /// Shows a database that another process may write meanwhile, as it is now; [`Watched::catch_up`] shows what came since.
@@ -85,8 +118,8 @@ impl Watched {
         let db = builder.open_secondary()?;
         let follow =
             Follow { builder, catch_ups: 0, failures: 0, succeeded: Instant::now(), failure: None };
-        let state = State { db: Some(db), turn: 0, follow: Some(follow) };
-        Ok(Self { state: Mutex::new(state) })
+        let state = State { db: Some(db), follow: Some(follow), ..State::default() };
+        Ok(Self { state: Mutex::new(state), ..Self::default() })
     }
 
     /// Looks at what the owner of a followed database has written since. How that went is among the figures, and part of
@@ -135,19 +168,30 @@ impl Watched {
             failures: follow.failures,
             age_seconds: follow.succeeded.elapsed().as_secs_f64(),
         });
-        let db = state.db.clone();
+        let (db, store) = (state.db.clone(), state.store.clone());
         drop(state);
         let server = ServerFigures {
             process: Process::now(),
             databases: u64::from(db.is_some()),
             is_healthy: self.health() == Health::Well,
         };
-        let db = db.map(|db| db.stats());
-        Moment { server: Some(server), following, db, contents: Vec::new() }
+        let times = self.timers().iter().map(|(name, timer)| (*name, timer.times())).collect();
+        let (db, store) = match store.map(|store| store.stats()) {
+            Some(stats) => {
+                let StoreStats { db, tables, metadata, .. } = stats;
+                (Some(db), Some(StoreFigures { tables, metadata }))
+            }
+            None => (db.map(|db| db.stats()), None),
+        };
+        Moment { server: Some(server), following, db, store, times, contents: Vec::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn timers(&self) -> MutexGuard<'_, Vec<(&'static str, Timer)>> {
+        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

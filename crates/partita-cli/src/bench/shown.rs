@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::path::Path;
+use std::time::Duration;
 
 use partita::db::Db;
 use partita_bench::{locations, objects};
@@ -20,7 +21,11 @@ impl objects::Engines for Stage {
     }
 
     fn show(&self, store: &Store) -> Box<dyn Any> {
-        Box::new(self.watched.show(store.db()))
+        Box::new(self.watched.show_store(store))
+    }
+
+    fn tell_round(&self, took: Duration) {
+        self.round(took);
     }
 }
 

@@ -136,9 +136,11 @@ fn what_cannot_be_served_is_refused_in_words() {
 }
 
 /// Asks as long as a benchmark runs. Every question is answered, and each database's counters only grow.
-fn watch(args: &[&str]) {
+///
+/// Returns what was told of a database last.
+fn watch(args: &[&str]) -> Exposition {
     let mut run = Running::start(args);
-    let (mut shown, mut last) = (0, None::<Exposition>);
+    let (mut shown, mut last) = (Exposition::default(), None::<Exposition>);
     loop {
         let health = run.ask("/health");
         let (Ok(health), Ok(metrics)) = (&health, run.ask("/metrics")) else {
@@ -155,12 +157,12 @@ fn watch(args: &[&str]) {
         {
             now.check_after(&last).unwrap();
         }
-        shown += u32::from(is_shown);
         last = is_shown.then_some(now);
+        shown = last.clone().unwrap_or(shown);
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(run.child.wait().unwrap().success());
-    assert!(shown > 0, "no database was shown");
+    shown
 }
 
 #[test]
@@ -168,7 +170,10 @@ fn the_metadata_of_an_object_store_are_watched_while_they_are_loaded() {
     let load =
         "bench objects --keys 6k --budget 2MiB --open-keys 20 --rate 6k --layout full,partitioned";
     let args: Vec<&str> = load.split(' ').chain(["--listen", "127.0.0.1:0"]).collect();
-    watch(&args);
+    let last = watch(&args);
+    assert!(last.value("partita_operation_seconds_count", &[("operation", "round")]) > Some(0.0));
+    let found = [("table", "keyTable"), ("outcome", "found")];
+    assert!(last.value("partita_store_reads_total", &found) > Some(0.0));
 }
 
 #[test]
@@ -179,5 +184,5 @@ fn entry_locations_are_watched_while_they_are_loaded_and_looked_up() {
     let dir = home.path().to_str().unwrap();
     let args: Vec<&str> =
         small.split_whitespace().chain([dir, "--listen", "127.0.0.1:0"]).collect();
-    watch(&args);
+    assert!(watch(&args).sum("partita_level_files") > 0.0);
 }

@@ -1,8 +1,11 @@
 //! The declarations.
 
+use partita_store::MetadataReport;
+
 use super::Metric;
 use super::read::Read::{
-    Cache, Contents, Database, Family, Following, Level, MemTables, Role, Server, Stall,
+    Cache, Contents, Database, Family, Following, Level, MemTables, Metadata, Role, Server, Stall,
+    Table, TableBlocks, TableBy, Times,
 };
 
 /// Every metric, in the order of `/metrics`.
@@ -41,6 +44,11 @@ pub const METRICS: &[Metric] = &[
         name: "partita_follow_age_seconds",
         help: "Seconds since the figures were last brought up to date with the owner.",
         read: Following(|following| following.age_seconds.into()),
+    },
+    Metric {
+        name: "partita_operation_seconds",
+        help: "How long operations of the program took, as it tells: of a benchmark, rounds.",
+        read: Times,
     },
     Metric {
         name: "partita_uptime_seconds",
@@ -343,6 +351,91 @@ pub const METRICS: &[Metric] = &[
         name: "partita_flush_compaction_seconds_total",
         help: "Seconds that flushes and compactions into a level took.",
         read: Level(|level| seconds(level.counters.micros).into()),
+    },
+    Metric {
+        name: "partita_store_reads_total",
+        help: "Reads of a typed table: lookups that found their key or not, questions without a look at files, and errors.",
+        read: TableBy(
+            &["table", "outcome"],
+            &[
+                ("found", |table| table.reads.found),
+                ("absent", |table| table.reads.absent),
+                ("ruled_out", |table| table.reads.ruled_out),
+                ("known_present", |table| table.reads.known_present),
+                ("unknown", |table| table.reads.unknown),
+                ("failed", |table| table.reads.failed),
+            ],
+        ),
+    },
+    Metric {
+        name: "partita_store_walks_total",
+        help: "Walks over a typed table that ended.",
+        read: Table(|table| table.reads.walks),
+    },
+    Metric {
+        name: "partita_store_walked_entries_total",
+        help: "Entries that they showed.",
+        read: Table(|table| table.reads.walked_entries),
+    },
+    Metric {
+        name: "partita_store_changes_total",
+        help: "Changes of a typed table.",
+        read: TableBy(
+            &["table", "kind"],
+            &[("put", |table| table.writes.puts), ("delete", |table| table.writes.deletes)],
+        ),
+    },
+    Metric {
+        name: "partita_store_change_bytes_total",
+        help: "Bytes of keys and values in them.",
+        read: Table(|table| table.writes.bytes),
+    },
+    Metric {
+        name: "partita_store_block_hits_total",
+        help: "Blocks and pieces that reads of a typed table found in the cache.",
+        read: TableBlocks(|cost| &cost.cache_hits),
+    },
+    Metric {
+        name: "partita_store_block_misses_total",
+        help: "Blocks and pieces that they did not find there.",
+        read: TableBlocks(|cost| &cost.cache_misses),
+    },
+    Metric {
+        name: "partita_store_blocks_read_total",
+        help: "Blocks and pieces that they read from files.",
+        read: TableBlocks(|cost| &cost.blocks_read),
+    },
+    Metric {
+        name: "partita_store_read_bytes_total",
+        help: "Bytes of these, as stored.",
+        read: TableBlocks(|cost| &cost.bytes_read),
+    },
+    Metric {
+        name: "partita_store_filters_total",
+        help: "Filters that reads of a typed table came to, by what came of it.",
+        read: TableBy(
+            &["table", "outcome"],
+            &[
+                ("ruled_out", |table| table.cost.filters_ruled_out),
+                ("found", |table| table.cost.filters_true_positive),
+                ("in_vain", |table| {
+                    let right = table.cost.filters_ruled_out + table.cost.filters_true_positive;
+                    table.cost.filters_checked.saturating_sub(right)
+                }),
+                ("skipped", |table| table.cost.filters_skipped),
+                ("unreadable", |table| table.cost.filters_unreadable),
+            ],
+        ),
+    },
+    Metric {
+        name: "partita_store_metadata_bytes",
+        help: "Bytes of index, filter and open tables in memory, of all typed tables.",
+        read: Metadata(MetadataReport::bytes),
+    },
+    Metric {
+        name: "partita_store_metadata_limit_bytes",
+        help: "The budget that these are charged to, alone or with data.",
+        read: Metadata(|metadata| metadata.limit_bytes),
     },
     Metric {
         name: "partita_level_entries",

@@ -3,6 +3,7 @@
 //! ```text
 //! metrics.rs   the declarations        read.rs   where a value comes from: labels and samples
 //! process.rs   what the system says of this process
+//! times.rs     how long operations of a program took, as histograms
 //! contents.rs  what only reading the tables' properties tells: for `partita db stats`
 //! ```
 //!
@@ -13,14 +14,18 @@ mod contents;
 mod metrics;
 mod process;
 mod read;
+mod times;
 
 use partita::db::DbStats;
+use partita_store::{MetadataReport, TableStats};
 
 pub(crate) use contents::{LevelContents, contents, properties};
 pub use metrics::METRICS;
 pub(crate) use process::Process;
 use read::Read;
 pub(crate) use read::{Sample, Value};
+pub use times::Timer;
+pub(crate) use times::Times;
 
 /// All figures at one moment. What is not there has no samples.
 #[derive(Debug, Default)]
@@ -31,6 +36,10 @@ pub(crate) struct Moment {
     pub(crate) following: Option<Following>,
     /// The database's, if one is shown.
     pub(crate) db: Option<DbStats>,
+    /// What a store of typed tables adds, if the database is one.
+    pub(crate) store: Option<StoreFigures>,
+    /// How long operations took, by their names.
+    pub(crate) times: Vec<(&'static str, Times)>,
     /// What its levels hold, if that was asked for.
     pub(crate) contents: Vec<LevelContents>,
 }
@@ -41,6 +50,13 @@ pub(crate) struct ServerFigures {
     pub(crate) process: Process,
     pub(crate) databases: u64,
     pub(crate) is_healthy: bool,
+}
+
+/// Figures of a store, beside those of its database.
+#[derive(Debug)]
+pub(crate) struct StoreFigures {
+    pub(crate) tables: Vec<TableStats>,
+    pub(crate) metadata: MetadataReport,
 }
 
 /// How a database is followed that another process writes.
@@ -59,6 +75,8 @@ pub enum Kind {
     Counter,
     /// It goes up and down.
     Gauge,
+    /// Times, in buckets that only grow.
+    Histogram,
 }
 
 /// A metric.
@@ -82,7 +100,11 @@ impl Metric {
 
     /// Counters end in `_total`, and nothing else does.
     pub fn kind(&self) -> Kind {
-        if self.name.ends_with("_total") { Kind::Counter } else { Kind::Gauge }
+        match self.read {
+            Read::Times => Kind::Histogram,
+            _ if self.name.ends_with("_total") => Kind::Counter,
+            _ => Kind::Gauge,
+        }
     }
 
     /// Whether it is only printed by `partita db stats`, since the properties of tables have to be read for it.

@@ -7,13 +7,17 @@ use partita::db::{
     DbStats, FamilyStats, LevelStats, MemTablesSum, StallCause, StallCount, TableSums,
 };
 
-use super::{Following, LevelContents, Moment, ServerFigures};
+use partita::table::{BlockRole, PerRole, ReadContext};
+use partita_store::{MetadataReport, TableStats};
+
+use super::{Following, LevelContents, Moment, ServerFigures, StoreFigures, Times};
 
 /// The value of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value {
     Whole(u64),
     Real(f64),
+    Times(Times),
 }
 
 impl From<u64> for Value {
@@ -35,6 +39,9 @@ pub(crate) struct Sample {
     pub(crate) value: Value,
 }
 
+/// Takes a value out of a typed table's figures.
+type OfTable = fn(&TableStats) -> u64;
+
 /// Takes a value out of figures.
 pub(super) enum Read {
     Server(fn(&ServerFigures) -> Option<Value>),
@@ -50,18 +57,40 @@ pub(super) enum Read {
     MemTables(fn(&MemTablesSum) -> Value),
     Level(fn(&LevelStats) -> Value),
     Contents(fn(&TableSums) -> u64),
+    /// Of all operations that are timed.
+    Times,
+    /// Of a store.
+    Metadata(fn(&MetadataReport) -> u64),
+    /// Of a typed table.
+    Table(OfTable),
+    /// Of a typed table, one figure for each value of a second label.
+    TableBy(&'static [&'static str; 2], &'static [(&'static str, OfTable)]),
+    /// Of the reads of a typed table, by the role of blocks.
+    TableBlocks(fn(&ReadContext) -> &PerRole<u64>),
 }
+
+/// Blocks that lookups tell apart. Whatever else there is, is read when a table is opened.
+const BLOCK_ROLES: [(&str, &[BlockRole]); 4] = [
+    ("data", &[BlockRole::Data]),
+    ("index", &[BlockRole::Index, BlockRole::IndexPartition]),
+    ("filter", &[BlockRole::Filter, BlockRole::FilterPartition]),
+    ("top level", &[BlockRole::IndexTopLevel, BlockRole::FilterTopLevel]),
+];
 
 impl Read {
     pub(super) fn labels(&self) -> &'static [&'static str] {
         match self {
-            Self::Server(_) | Self::Following(_) | Self::Database(_) => &[],
+            Self::Server(_) | Self::Following(_) | Self::Database(_) | Self::Metadata(_) => &[],
             Self::Stall(_) => &["cause"],
             Self::Cache(_) => &["cache"],
             Self::Role(_) => &["cache", "role"],
             Self::Family(_) => &["family"],
             Self::MemTables(_) => &["family", "state"],
             Self::Level(_) | Self::Contents(_) => &["family", "level"],
+            Self::Times => &["operation"],
+            Self::Table(_) => &["table"],
+            Self::TableBy(labels, _) => *labels,
+            Self::TableBlocks(_) => &["table", "role"],
         }
     }
 
@@ -83,9 +112,15 @@ impl Read {
                     add(&[family, &level.to_string()], read(sums).into());
                 }
             }
+            Self::Times => {
+                moment.times.iter().for_each(|(name, times)| add(&[name], Value::Times(*times)));
+            }
             _ => {
                 if let Some(db) = &moment.db {
                     self.of_database(db, &mut add);
+                }
+                if let Some(store) = &moment.store {
+                    self.of_store(store, &mut add);
                 }
             }
         }
@@ -124,7 +159,32 @@ impl Read {
                     }
                 }
             }
-            Self::Server(_) | Self::Following(_) | Self::Contents(_) => {}
+            _ => {}
+        }
+    }
+
+    fn of_store(&self, store: &StoreFigures, add: &mut impl FnMut(&[&str], Value)) {
+        if let Self::Metadata(read) = self {
+            add(&[], read(&store.metadata).into());
+        }
+        for table in &store.tables {
+            let name = &*table.family.name;
+            match self {
+                Self::Table(read) => add(&[name], read(table).into()),
+                Self::TableBy(_, figures) => {
+                    figures
+                        .iter()
+                        .for_each(|(value, read)| add(&[name, value], read(table).into()));
+                }
+                Self::TableBlocks(read) => {
+                    let blocks = read(&table.cost);
+                    for (role, parts) in BLOCK_ROLES {
+                        let sum: u64 = parts.iter().map(|&part| blocks[part]).sum();
+                        add(&[name, role], sum.into());
+                    }
+                }
+                _ => {}
+            }
         }
     }
 }

@@ -5,9 +5,12 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use partita::db::FamilyConfig;
 use partita::io::{CallKind, Fault, FaultFileSystem, FileSystem, MemoryFileSystem};
+use partita_store::codec::{BigEndian, Utf8};
+use partita_store::{Schema as _, StoreBuilder};
 use partita_testkit::prometheus::Exposition;
 use partita_watch::{Kind, Limits, METRICS, Server, Watched};
 
@@ -72,7 +75,7 @@ fn metrics_are_right_to_the_letter_while_a_database_is_written_and_counters_neve
         let scraped = scope.spawn(|| {
             let mut last = metrics(server.address());
             for _ in 0..30 {
-                thread::sleep(std::time::Duration::from_millis(10));
+                thread::sleep(Duration::from_millis(10));
                 let now = metrics(server.address());
                 now.check_after(&last).unwrap();
                 last = now;
@@ -89,17 +92,65 @@ fn metrics_are_right_to_the_letter_while_a_database_is_written_and_counters_neve
     let keys = db.stats().writes.keys as f64;
     until(|| metrics(server.address()).value("partita_write_keys_total", &[]) == Some(keys));
     let last = metrics(server.address());
+    assert!(last.metrics.keys().all(|name| METRICS.iter().any(|metric| metric.name() == name)));
+}
+
+partita_store::schema! {
+    /// A table.
+    struct Shop {
+        /// Names by number.
+        users: Table<BigEndian<u32>, Utf8> = "users",
+    }
+}
+
+#[test]
+fn every_metric_that_is_declared_is_served_of_a_store_whose_operations_are_timed() {
+    let disk = Arc::new(MemoryFileSystem::new());
+    let shop: Shop = StoreBuilder::new("/shop").file_system(disk).open().unwrap();
+    let watched = Arc::new(Watched::new());
+    let shown = watched.show_store(shop.store());
+    let server = serve(&watched, Limits::default());
+    let _snapshot = shop.store().db().snapshot();
+    let timer = watched.timer("sale");
+    let mut last = metrics(server.address());
+    for round in 1..=5u32 {
+        for user in 0..100 {
+            shop.users.put(user, "Anne").unwrap();
+            timer.record(Duration::from_micros(3));
+        }
+        shop.store().flush().unwrap();
+        for user in 0..100 {
+            assert_eq!(shop.users.get(user).unwrap().as_deref(), Some("Anne"));
+        }
+        assert_eq!(shop.users.scan().start().unwrap().count(), 100);
+        let timed = ("partita_operation_seconds_count", &[("operation", "sale")]);
+        until(|| metrics(server.address()).value(timed.0, timed.1) == Some(f64::from(round * 100)));
+        let now = metrics(server.address());
+        now.check_after(&last).unwrap();
+        last = now;
+    }
+    let of_table = |name, more: (&str, &str)| last.value(name, &[("table", "users"), more]);
+    assert_eq!(of_table("partita_store_reads_total", ("outcome", "found")), Some(500.0));
+    assert_eq!(of_table("partita_store_changes_total", ("kind", "put")), Some(500.0));
+    assert!(of_table("partita_store_block_misses_total", ("role", "data")) > Some(0.0));
+    let fast = [("operation", "sale"), ("le", "5e-06")];
+    assert_eq!(last.value("partita_operation_seconds_bucket", &fast), Some(500.0));
     for metric in METRICS.iter().filter(|metric| !metric.is_of_contents()) {
-        let Some(found) = last.metrics.get(metric.name()) else {
-            // Nobody is followed here, and no snapshot is held.
-            let name = metric.name();
-            assert!(name.contains("_follow_") || name.contains("oldest_snapshot"), "{name}");
+        let name = metric.name();
+        let Some(found) = last.metrics.get(name) else {
+            assert!(name.contains("_follow_"), "{name} is not there, and nobody is followed");
             continue;
         };
-        let kind = if metric.kind() == Kind::Counter { "counter" } else { "gauge" };
+        let kind = match metric.kind() {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
         assert_eq!((&*found.help, &*found.kind), (metric.help(), kind));
     }
-    assert!(last.metrics.keys().all(|name| METRICS.iter().any(|metric| metric.name() == name)));
+    drop(shown);
+    until(|| !metrics(server.address()).metrics.contains_key("partita_store_walks_total"));
+    assert!(metrics(server.address()).sum("partita_operation_seconds_count") == 500.0);
 }
 
 #[test]
