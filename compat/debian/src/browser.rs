@@ -6,6 +6,43 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+/// Contrasts as WCAG 2 computes them, and the text of a page.
+const LOOK: &str = r#"
+const parse = text => (text.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
+const luminance = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
+const ground = element => {
+    for (let at = element; at; at = at.parentElement) {
+        const color = parse(getComputedStyle(at).backgroundColor);
+        if (color.length < 4 || color[3] > 0.99) return color;
+    }
+    return [255, 255, 255];
+};
+const contrast = (element, colour) => {
+    const [a, b] = [luminance(parse(colour)), luminance(ground(element))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+};
+const texts = root => {
+    const found = [];
+    const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+        const element = node.parentElement, style = getComputedStyle(element);
+        if (!node.textContent.trim() || !element.checkVisibility({checkVisibilityCSS: true})) continue;
+        if (['STYLE', 'SCRIPT', 'TITLE', 'DESC'].includes(element.tagName.toUpperCase())) continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        const box = range.getBoundingClientRect();
+        if (box.width === 0) continue;
+        const ink = element instanceof SVGElement ? style.fill : style.color;
+        const size = parseFloat(style.fontSize), isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+        found.push({text: node.textContent.trim().slice(0, 40), contrast: contrast(element, ink), isLarge,
+            height: box.height, inChart: element instanceof SVGElement, left: box.left, right: box.right});
+    }
+    return found;
+};
+"#;
+
 /// A browser with one page.
 #[derive(Debug)]
 pub struct Browser {
@@ -51,13 +88,23 @@ impl Browser {
     ///
     /// * `scheme`: `light` or `dark`, as the system's settings have it.
     pub fn show(&mut self, file: &Path, width: u32, scheme: &str) {
+        self.set_window(width, scheme);
+        self.open(&format!("file://{}", file.display()));
+    }
+
+    /// Shows what stands at an address.
+    pub fn open(&mut self, url: &str) {
+        self.call("Page.navigate", &json!({"url": url}));
+        while self.message()["method"] != "Page.loadEventFired" {}
+    }
+
+    /// Makes the window that wide; what it shows stays.
+    pub fn set_window(&mut self, width: u32, scheme: &str) {
         let window =
             json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600});
         self.call("Emulation.setDeviceMetricsOverride", &window);
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
-        self.call("Page.navigate", &json!({"url": format!("file://{}", file.display())}));
-        while self.message()["method"] != "Page.loadEventFired" {}
     }
 
     /// What an expression comes to on the page.
@@ -66,6 +113,12 @@ impl Browser {
         let answer = self.call("Runtime.evaluate", &asked);
         assert!(answer.get("exceptionDetails").is_none(), "{answer:#}");
         answer["result"]["value"].clone()
+    }
+
+    /// The same; the expression may ask for `texts(element)`: all text that is shown, with its contrast, and for
+    /// `contrast(element, colour)` of something drawn there.
+    pub fn look(&mut self, expression: &str) -> Value {
+        self.ask(&format!("(() => {{ {LOOK} return {expression}; }})()"))
     }
 
     /// What the page looks like, as PNG in base64.

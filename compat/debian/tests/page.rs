@@ -49,44 +49,14 @@ fn page(home: &Path) -> PathBuf {
     page
 }
 
-/// The section of the simulation, and what is asked of all its text.
+/// The section of the simulation.
 const SECTION: &str = r#"
 const title = [...document.querySelectorAll('h1,h2,h3')].find(h => h.textContent.includes('What lookups would read'));
 const section = title.closest('section') || title.parentElement;
-const parse = text => (text.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
-const luminance = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
-const ground = element => {
-    for (let at = element; at; at = at.parentElement) {
-        const color = parse(getComputedStyle(at).backgroundColor);
-        if (color.length < 4 || color[3] > 0.99) return color;
-    }
-    return [255, 255, 255];
-};
-const texts = root => {
-    const found = [];
-    const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    for (let node = walk.nextNode(); node; node = walk.nextNode()) {
-        const element = node.parentElement, style = getComputedStyle(element);
-        if (!node.textContent.trim() || !element.checkVisibility({checkVisibilityCSS: true})) continue;
-        if (['STYLE', 'SCRIPT', 'TITLE', 'DESC'].includes(element.tagName.toUpperCase())) continue;
-        const range = document.createRange();
-        range.selectNodeContents(node);
-        const box = range.getBoundingClientRect();
-        if (box.width === 0) continue;
-        const ink = parse(element instanceof SVGElement ? style.fill : style.color);
-        const [a, b] = [luminance(ink), luminance(ground(element))].sort((x, y) => y - x);
-        const size = parseFloat(style.fontSize), isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
-        found.push({text: node.textContent.trim().slice(0, 40), contrast: (a + 0.05) / (b + 0.05), isLarge,
-            height: box.height, inChart: element instanceof SVGElement, left: box.left, right: box.right});
-    }
-    return found;
-};
 "#;
 
 fn ask(browser: &mut Browser, expression: &str) -> Value {
-    browser.ask(&format!("(() => {{ {SECTION} return {expression}; }})()"))
+    browser.look(&format!("(() => {{ {SECTION} return {expression}; }})()"))
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! watched.rs      the database that is looked at, if there is one, and how following it goes
 //! figures/        every metric, declared once: name, help, labels, and where its value comes from
 //! exposition.rs   figures -> text, in either of Prometheus' forms
-//! site.rs         paths -> answers; page.html is the live page
+//! site.rs         paths -> answers; page/ is the live page
 //! http/           requests in, answers out: bounded in size, time and number
 //! listen.rs       which addresses may be listened at
 //! ```

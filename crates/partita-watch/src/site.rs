@@ -8,7 +8,13 @@ use crate::http::{Answer, Request, Status};
 use crate::watched::{Health, Watched};
 
 /// The live page: it asks for `/metrics` again and again, and draws what comes.
-pub(crate) const PAGE: &str = include_str!("page.html");
+const PAGE: &str = concat!(
+    include_str!("page/head.html"),
+    include_str!("page/style.css"),
+    include_str!("page/body.html"),
+    include_str!("page/live.js"),
+    include_str!("page/end.html"),
+);
 
 /// How long a text serves whoever else asks: clients in any number make figures be gathered no more often.
 const FRESH: Duration = Duration::from_millis(100);

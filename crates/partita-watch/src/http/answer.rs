@@ -28,7 +28,7 @@ pub(crate) struct Answer {
 }
 
 /// The live page has its script and style in itself; nothing else is loaded, and no other page shows it in a frame.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 impl Answer {

@@ -1,73 +1,16 @@
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Partita, live</title>
-<link rel="icon" href="data:,">
-<style>
-:root {
-  --page: #ffffff; --raised: #f6f7f9; --ink: #1c2128; --quiet: #59636e; --line: #d9dee3; --grid: #e8ebee;
-  --link: #1f5bc0; --good: #1a7f37; --problem: #c2281d;
-  --c0: #1f5bc0; --c1: #b34700; --c2: #1a7f37; --c3: #8a3ffc; --c4: #a11f5c; --c5: #00707a; --c6: #7a6000; --c7: #59636e;
-  color-scheme: light dark;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --page: #14171c; --raised: #1c2027; --ink: #e6e9ed; --quiet: #9da7b3; --line: #353c45; --grid: #282e36;
-    --link: #7db2ff; --good: #4cc36a; --problem: #ff7b72;
-    --c0: #7db2ff; --c1: #ff9d5c; --c2: #4cc36a; --c3: #c4a0ff; --c4: #ff8cc0; --c5: #4dd0dc; --c6: #e0c040; --c7: #9da7b3;
-  }
-}
-* { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
-body {
-  margin: 0 auto; padding: 1.5rem 1.5rem 3rem; max-width: 84rem; background: var(--page); color: var(--ink);
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif;
-}
-header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .25rem 1.25rem; }
-h1 { margin: 0; font-size: 1.5rem; line-height: 1.2; }
-h2 { margin: 0; font-size: 1rem; line-height: 1.3; }
-#state { margin: 0; overflow-wrap: anywhere; }
-.good { color: var(--good); } .problem { color: var(--problem); }
-a { color: var(--link); }
-:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; border-radius: 2px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .5rem; margin: 1rem 0; }
-.tiles div { padding: .4rem .7rem; background: var(--raised); border: 1px solid var(--line); border-radius: 6px; }
-.tiles dt { color: var(--quiet); font-size: .85rem; }
-.tiles dd { margin: 0; font-size: 1.15rem; font-weight: 600; font-variant-numeric: tabular-nums; }
-main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; }
-section { min-width: 0; padding: .75rem .9rem; border: 1px solid var(--line); border-radius: 6px; }
-section p { margin: 0; color: var(--quiet); font-size: .85rem; }
-svg { display: block; width: 100%; height: 11rem; margin-top: .4rem; overflow: visible; }
-svg text { fill: var(--quiet); font-size: 11px; font-variant-numeric: tabular-nums; }
-svg .grid { stroke: var(--grid); } svg .base { stroke: var(--quiet); }
-svg path { stroke-linejoin: round; vector-effect: non-scaling-stroke; }
-svg .line { fill: none; stroke: var(--c); stroke-width: 2; }
-svg .area { fill: var(--c); fill-opacity: .75; stroke: var(--page); stroke-width: .5; }
-svg .limit { stroke-dasharray: 6 4; }
-.legend { display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: .4rem 0 0; padding: 0; list-style: none; font-size: .85rem; }
-.legend li { display: flex; align-items: center; gap: .4rem; }
-.legend i { flex: none; width: .8rem; height: .8rem; border-radius: 2px; background: var(--c); }
-.legend b { font-weight: 600; font-variant-numeric: tabular-nums; }
-footer { margin-top: 1.5rem; color: var(--quiet); font-size: .85rem; }
-@media (max-width: 40rem) { body { padding: 1rem .75rem 2rem; } .tiles { grid-template-columns: 1fr 1fr; } }
-</style>
-</head>
-<body>
-<header><h1>Partita, live</h1><p id="state" role="status">Waiting for the first figures.</p></header>
-<dl class="tiles" id="tiles"></dl>
-<main id="charts"></main>
-<footer>The last ten minutes, of the figures at <a href="metrics">/metrics</a>; <a href="health">/health</a> says whether all is
-well. What the process that serves this page does not do itself is not among its figures: who follows a database of another
-process sees tables, memtables and sequence numbers, and not the other's cache, stalls and compactions.</footer>
-<noscript>The charts need JavaScript; <a href="metrics">/metrics</a> does not.</noscript>
-<script>
 "use strict";
-// Names: an array of names is a sum over labels; `by` is the label whose values are the lines of a chart.
-const EVERY_MS = 1000, KEPT_MS = 600000, COLOURS = 8, WIDTH = 480, HEIGHT = 170, LEFT = 58, RIGHT = 6, TOP = 8, BOTTOM = 18;
+// Asks for the metrics each second, and draws the last ten minutes of them.
+//
+//   parse     text -> samples by name            sumUp    samples -> the sums that charts and tiles show, which are kept
+//   linesOf   chart -> lines of values           show     lines -> SVG
+//
+// Of a chart, `names` are added up over all labels but `by`, whose values are its lines; `rate` is what came in a second.
+const EVERY_MS = 1000, KEPT_MS = 600000, COLOURS = 8, LEFT = 62, RIGHT = 6, TOP = 8, BOTTOM = 18;
 const CHARTS = [
+  { title: "Operations", about: "per second, as the program times them", unit: "count", by: "operation", names: ["partita_operation_seconds_count"], rate: true },
+  { title: "Time of operations", about: "what half of them, and 99 of 100, took at most", unit: "seconds", quantiles: "partita_operation_seconds_bucket" },
   { title: "Changes written", about: "per second", unit: "count", lines: [["changes", "partita_write_keys_total"], ["batches", "partita_write_batches_total"], ["sequence numbers", "partita_last_sequence_number"]], rate: true },
+  { title: "Reads of typed tables", about: "per second, by outcome", unit: "count", by: "outcome", names: ["partita_store_reads_total"], rate: true },
   { title: "Cache lookups", about: "per second, by role", unit: "count", by: "role", names: ["partita_cache_hits_total", "partita_cache_misses_total"], rate: true },
   { title: "Hits", about: "share of lookups that found their object, by role", unit: "percent", by: "role", ratio: ["partita_cache_hits_total", "partita_cache_misses_total"] },
   { title: "Memory against the budget", about: "charged bytes by role, stacked; the dashed line is the budget", unit: "bytes", by: "role", names: ["partita_cache_bytes"], stacked: true, limit: "partita_cache_budget_bytes" },
@@ -75,7 +18,7 @@ const CHARTS = [
   { title: "Compaction debt", about: "bytes to write until the levels have their sizes", unit: "bytes", by: "family", names: ["partita_pending_compaction_bytes"] },
   { title: "Stalls", about: "share of time that writers waited, by cause", unit: "percent", by: "cause", names: ["partita_stall_seconds_total"], rate: true },
   { title: "Flushes and compactions", about: "bytes per second", unit: "bytes", lines: [["written", "partita_table_written_bytes_total"], ["read", "partita_compaction_read_bytes_total"]], rate: true },
-  { title: "Tables", about: "bytes by level, stacked", unit: "bytes", by: "level", names: ["partita_level_bytes"], stacked: true },
+  { title: "Tables", about: "bytes by level, stacked", unit: "bytes", by: "level", each: "level ", names: ["partita_level_bytes"], stacked: true },
   { title: "Memtables", about: "bytes by state, stacked", unit: "bytes", by: "state", names: ["partita_memtable_bytes"], stacked: true },
 ];
 const TILES = [
@@ -111,6 +54,7 @@ function parse(text) {
 // are shown are kept: a database may have thousands of samples.
 let polled = [];
 const KEPT_SUMS = new Map();
+/** `by`: a label; or several, whose values are the key together. */
 const keep = (name, by = "") => KEPT_SUMS.set(`${name} ${by}`, { name, by });
 
 /** The sum of a metric's values, by a label or all together; null if it is not there. */
@@ -124,7 +68,7 @@ function sumUp(found) {
     if (!samples) continue;
     const sum = new Map();
     for (const { labels, value } of samples) {
-      const key = by ? labels[by] : "";
+      const key = Array.isArray(by) ? by.map(label => labels[label]).join("\n") : by ? labels[by] : "";
       sum.set(key, (sum.get(key) || 0) + value);
     }
     all.set(kept, sum);
@@ -148,8 +92,36 @@ function perSecond(before, after, of, key) {
   return (b.get(key) - a.get(key)) / ((after.at - before.at) / 1000);
 }
 
+const BUCKET = ["operation", "le"];
+/** What a share of the operations between two points took at most, as far as buckets tell; null without any. */
+function quantile(before, after, name, operation, share) {
+  const [a, b] = [sums(before, name, BUCKET), sums(after, name, BUCKET)];
+  if (after.gap || !a || !b) return null;
+  const buckets = [];
+  for (const [key, count] of b) {
+    const [of, le] = key.split("\n");
+    if (of === operation) buckets.push([le === "+Inf" ? Infinity : Number(le), count - (a.get(key) || 0)]);
+  }
+  buckets.sort((one, other) => one[0] - other[0]);
+  const all = buckets.length ? buckets[buckets.length - 1][1] : 0;
+  if (all <= 0) return null;
+  let [low, below] = [0, 0];
+  for (const [bound, count] of buckets) {
+    if (count >= share * all) return bound === Infinity ? low : low + (bound - low) * (share * all - below) / (count - below || 1);
+    [low, below] = [bound, count];
+  }
+  return null;
+}
+function quantileLines(name) {
+  const operations = new Set();
+  for (const point of polled) for (const key of (sums(point, name, BUCKET) || new Map()).keys()) operations.add(key.split("\n")[0]);
+  const values = (operation, share) => polled.map((point, at) => at ? quantile(polled[at - 1], point, name, operation, share) : null);
+  return [...operations].flatMap(operation => [[`${operation}, half`, values(operation, .5)], [`${operation}, 99 of 100`, values(operation, .99)]]);
+}
+
 /** The lines of a chart: [[name, [value or null, of each point]]]. */
 function linesOf(chart) {
+  if (chart.quantiles) return quantileLines(chart.quantiles);
   if (chart.lines) return chart.lines.map(([title, name]) => [title, valuesOf(chart, point => sums(point, name), "")]);
   const keys = new Set();
   const of = point => sumAll(point, chart.ratio || chart.names, chart.by);
@@ -184,7 +156,7 @@ function human(value, unit) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   const short = (number, digits) => Number(number.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
   if (unit === "percent") return (value * 100).toFixed(value > 0 && value < .1 ? 2 : 1) + " %";
-  if (unit === "seconds") return short(value, 3) + " s";
+  if (unit === "seconds") return value === 0 || value >= 1 ? short(value, 3) + " s" : value >= 1e-3 ? short(value * 1e3, 3) + " ms" : short(value * 1e6, 3) + " µs";
   const [step, names] = unit === "bytes" ? [1024, [" B", " KiB", " MiB", " GiB", " TiB"]] : [1000, ["", "k", "M", "G", "T"]];
   let at = 0;
   while (value >= step && at < names.length - 1) { value /= step; at++; }
@@ -233,11 +205,15 @@ function area(low, high, x, y) {
   return there.length ? `M${edge(high, there)}L${edge(low, there.slice().reverse())}Z` : "";
 }
 
+/** Draws a chart; without anything to see it is not there. */
 function show(chart) {
-  const lines = linesOf(chart), { svg, legend, note } = chart.shown;
+  const lines = linesOf(chart), { section, svg, legend } = chart.shown;
+  section.hidden = !lines.some(([, values]) => values.some(value => value > 0));
+  if (section.hidden) return;
   svg.replaceChildren(); legend.replaceChildren();
-  const has = lines.some(([, values]) => values.some(value => value !== null));
-  note.textContent = has ? chart.about : `${chart.about}: nothing to see so far`;
+  // In the pixels that there are, so that letters have their size on a phone, too.
+  const [width, height] = [svg.clientWidth, svg.clientHeight];
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const stacks = [];
   if (chart.stacked) {
     let low = polled.map(() => 0);
@@ -252,22 +228,22 @@ function show(chart) {
   const top = above(Math.max(0, ...seen.map(value => value || 0), ...limit.map(value => value || 0)), chart.unit);
   const end = polled.length ? polled[polled.length - 1].at : 0;
   const span = Math.min(KEPT_MS, Math.max(60000, polled.length ? end - polled[0].at : 0));
-  const x = at => LEFT + (WIDTH - LEFT - RIGHT) * (1 - (end - polled[at].at) / span);
-  const y = value => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
+  const x = at => LEFT + (width - LEFT - RIGHT) * (1 - (end - polled[at].at) / span);
+  const y = value => TOP + (height - TOP - BOTTOM) * (1 - value / top);
   for (const share of [0, .5, 1]) {
     const at = y(top * share);
-    draw(svg, "line", { class: share ? "grid" : "base", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at });
+    draw(svg, "line", { class: share ? "grid" : "base", x1: LEFT, x2: width - RIGHT, y1: at, y2: at });
     draw(svg, "text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, human(top * share, chart.unit));
   }
-  draw(svg, "text", { x: LEFT, y: HEIGHT - 2 }, span < 120000 ? `${Math.round(span / 1000)} s ago` : `${Math.round(span / 60000)} min ago`);
-  draw(svg, "text", { x: WIDTH - RIGHT, y: HEIGHT - 2, "text-anchor": "end" }, "now");
+  draw(svg, "text", { x: LEFT, y: height - 2 }, span < 120000 ? `${Math.round(span / 1000)} s ago` : `${Math.round(span / 60000)} min ago`);
+  draw(svg, "text", { x: width - RIGHT, y: height - 2, "text-anchor": "end" }, "now");
   lines.forEach(([title, values], number) => {
     const colour = `--c: var(--c${number % COLOURS})`;
     const d = chart.stacked ? area(stacks[number][1], stacks[number][2], x, y) : path(values, x, y);
     draw(svg, "path", { class: chart.stacked ? "area" : "line", d }).style.cssText = colour;
     const item = element(legend, "li");
     element(item, "i").style.cssText = colour;
-    element(item, "span", "", title);
+    element(item, "span", "", (chart.each || "") + (chart.by === "outcome" ? title.replaceAll("_", " ") : title));
     element(item, "b", "", human(values[values.length - 1], chart.unit));
   });
   if (chart.limit) draw(svg, "path", { class: "line limit", d: path(limit.map(value => value ?? null), x, y) }).style.cssText = "--c: var(--problem)";
@@ -316,6 +292,10 @@ async function poll() {
 }
 function render() {
   CHARTS.forEach(show);
+  const empty = CHARTS.filter(chart => chart.shown.section.hidden).map(chart => chart.title.toLowerCase());
+  const quiet = document.getElementById("quiet");
+  quiet.hidden = !empty.length;
+  quiet.textContent = `Nothing to see so far: ${empty.join(", ")}.`;
   const tiles = document.getElementById("tiles");
   TILES.forEach(([, of, unit], at) => { tiles.children[at].lastChild.textContent = human(of(MEANING), unit); });
 }
@@ -323,6 +303,7 @@ for (const chart of CHARTS) {
   for (const name of chart.names || chart.ratio || []) keep(name, chart.by);
   for (const [, name] of chart.lines || []) keep(name);
   if (chart.limit) keep(chart.limit);
+  if (chart.quantiles) keep(chart.quantiles, BUCKET);
 }
 for (const [title, of] of TILES) {
   // Whatever a tile asks for is kept.
@@ -334,10 +315,12 @@ for (const [title, of] of TILES) {
 for (const chart of CHARTS) {
   const section = element(document.getElementById("charts"), "section");
   element(section, "h2", "", chart.title);
-  const note = element(section, "p");
-  const svg = draw(section, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
-  chart.shown = { svg, note, legend: element(section, "ul", "legend") };
+  element(section, "p", "", chart.about);
+  const svg = draw(section, "svg", { role: "img" });
+  section.hidden = true;
+  chart.shown = { section, svg, legend: element(section, "ul", "legend") };
 }
+addEventListener("resize", render);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) render(); });
 (async () => {
   for (;;) {
@@ -345,6 +328,3 @@ document.addEventListener("visibilitychange", () => { if (!document.hidden) rend
     await new Promise(done => setTimeout(done, EVERY_MS));
   }
 })();
-</script>
-</body>
-</html>
