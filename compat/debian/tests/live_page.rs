@@ -22,10 +22,12 @@ const MARK_CONTRAST_MIN: f64 = 3.0;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A load of some fifteen seconds, and where it is to be seen.
-fn load() -> (Child, String) {
+///
+/// * `tool`: the command-line tool, built.
+fn load(tool: &Path) -> (Child, String) {
     let load =
         "bench objects --keys 120k --rate 8k --budget 4MiB --list-every 50 --listen 127.0.0.1:0";
-    let mut child = Command::new(tool(env!("CARGO_TARGET_TMPDIR")))
+    let mut child = Command::new(tool)
         .args(load.split(' '))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -48,8 +50,10 @@ fn until(browser: &mut Browser, expression: &str) {
 
 #[test]
 fn the_live_page_of_a_load_can_be_read_on_a_phone_and_at_a_desk_in_light_and_dark() {
+    // First: where the tool has to be built, that takes longer than a browser lives.
+    let tool = tool(env!("CARGO_TARGET_TMPDIR"));
     let mut browser = Browser::start();
-    let (mut child, url) = load();
+    let (mut child, url) = load(&tool);
     browser.set_window(WIDTHS[0], "light");
     browser.open(&url);
     let titles =
