@@ -76,12 +76,16 @@ fn main() -> ExitCode {
         "schedules" if arguments.get_flag("here") => {
             schedules::end_if_it_hangs();
             let counted = schedules::prove(seeds, steps as u32);
-            let numbers = counted.map(|it| it.to_numbers());
-            match numbers {
-                Ok(numbers) => println!("{}{numbers}", schedules::COUNTED),
-                Err(said) => eprintln!("{said}"),
+            match counted.map(|it| it.to_numbers()) {
+                Ok(numbers) => {
+                    println!("{}{numbers}", schedules::COUNTED);
+                    ExitCode::SUCCESS
+                }
+                Err(said) => {
+                    eprintln!("{said}");
+                    ExitCode::FAILURE
+                }
             }
-            ExitCode::SUCCESS
         }
         "schedules" => {
             if !schedules::SEEDED {

@@ -4,11 +4,15 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use super::allocator;
+
 /// Figures at one moment; zeroes where the system does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Bytes that Rust code has allocated, if somebody counts them.
     pub heap_bytes: u64,
+    /// Bytes that are in use by Rust code and C libraries, as the C library's allocator has it.
+    pub allocated_bytes: u64,
     /// Bytes of the process that are resident, with what the allocators keep for later.
     pub resident_bytes: u64,
     /// Open file handles.
@@ -30,6 +34,7 @@ impl Figures {
         let (files, file_bytes) = below(dir);
         Self {
             heap_bytes: heap_bytes(),
+            allocated_bytes: allocator::allocated_bytes().unwrap_or(0),
             resident_bytes: field(&status, "VmRSS:") * 1024,
             // Without that of the directory that is being listed.
             handles: fs::read_dir("/proc/self/fd").map_or(0, |it| it.count() as u64 - 1),
@@ -44,6 +49,7 @@ impl Figures {
     pub fn max(self, other: Self) -> Self {
         Self {
             heap_bytes: self.heap_bytes.max(other.heap_bytes),
+            allocated_bytes: self.allocated_bytes.max(other.allocated_bytes),
             resident_bytes: self.resident_bytes.max(other.resident_bytes),
             handles: self.handles.max(other.handles),
             threads: self.threads.max(other.threads),
@@ -83,8 +89,9 @@ impl fmt::Display for Figures {
         let kib = |bytes: u64| bytes / 1024;
         write!(
             f,
-            "heap {} KiB, resident {} KiB, {} handles, {} threads, {} files of {} KiB",
+            "heap {} KiB, allocated {} KiB, resident {} KiB, {} handles, {} threads, {} files of {} KiB",
             kib(self.heap_bytes),
+            kib(self.allocated_bytes),
             kib(self.resident_bytes),
             self.handles,
             self.threads,
@@ -97,6 +104,20 @@ impl fmt::Display for Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    fn what_is_allocated_counts_until_it_is_freed() {
+        // Each of them by its own mapping, so that what other tests do meanwhile is small beside it.
+        const BYTES: u64 = 64 << 20;
+        let before = allocator::allocated_bytes().unwrap();
+        let held = vec![0_u8; BYTES as usize];
+        let with = allocator::allocated_bytes().unwrap();
+        assert!(with >= before + BYTES / 2, "{before} {with}");
+        drop(held);
+        let after = allocator::allocated_bytes().unwrap();
+        assert!(after + BYTES / 2 <= with, "{with} {after}");
+    }
 
     #[test]
     fn fields_are_found_and_others_are_zero() {
