@@ -235,7 +235,9 @@ impl<K: KeyCodec, V: ValueCodec> Table<K, V> {
 
 /// The bytes of a key.
 pub(crate) fn encoded<K: KeyCodec>(key: K::Ref<'_>) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    /// Most keys are shorter: a path that grows part by part is not moved each time.
+    const CAPACITY: usize = 128;
+    let mut bytes = Vec::with_capacity(CAPACITY);
     K::encode(key, &mut bytes);
     bytes
 }

@@ -28,6 +28,7 @@ impl<M: Message + Default + 'static> ValueCodec for Protobuf<M> {
     type Value = M;
 
     fn encode(value: &M, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        bytes.reserve_exact(value.encoded_len());
         value.encode(bytes).map_err(CodecError::of)
     }
 

@@ -7,7 +7,7 @@ use super::rows::KeyInfo;
 use super::store::ObjectStore;
 use crate::Result;
 use crate::batch::Change;
-use crate::codec::{KeyCodec, PrefixCodec};
+use crate::table::encoded;
 
 /// Which keys of a bucket a listing shows.
 #[derive(Clone, Copy, Debug)]
@@ -56,13 +56,13 @@ impl ObjectStore {
         let (mut pending, stored) = {
             let mut buffers = self.buffers();
             buffers.bucket_of(prefix)?;
-            let pending = buffers.pending_with_prefix(table, &prefix_bytes(prefix));
+            let pending = buffers.pending_with_prefix(table, &encoded::<ObjectKey>(prefix));
             let after = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
             let scan = table.scan().prefix(prefix).range(after).fill_cache(false);
             (pending, scan.start()?)
         };
         if let Some(after) = after {
-            let after = key_bytes(after);
+            let after = encoded::<ObjectKey>(after);
             pending.retain(|key, _| *key > after);
         }
         Ok(self.merge(stored, pending, listing.limit)?)
@@ -78,7 +78,7 @@ impl ObjectStore {
         let mut keys = Vec::new();
         for row in stored {
             let (path, info) = row?;
-            let path = key_bytes(path.as_path());
+            let path = encoded::<ObjectKey>(path.as_path());
             // Those that come before it, and what becomes of it.
             while pending.first_key_value().is_some_and(|(key, _)| *key < path) {
                 self.take(pending.pop_first(), &mut keys)?;
@@ -107,14 +107,3 @@ impl ObjectStore {
     }
 }
 
-fn prefix_bytes(prefix: KeyPath<'_>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    ObjectKey::encode_prefix(prefix, &mut bytes);
-    bytes
-}
-
-fn key_bytes(path: KeyPath<'_>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    ObjectKey::encode(path, &mut bytes);
-    bytes
-}
