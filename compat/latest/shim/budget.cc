@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "rocksdb/advanced_cache.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/db.h"
 #include "rocksdb/filter_policy.h"
@@ -18,6 +17,8 @@
 #include "rocksdb/table.h"
 #include "rocksdb/version.h"
 #include "rocksdb/write_batch.h"
+
+#include "charged.h"
 
 using namespace ROCKSDB_NAMESPACE;
 
@@ -274,29 +275,9 @@ void budget_shim_counters(uint64_t reads[4], uint64_t bytes[4], uint64_t hits[4]
   hits[0] = perf.block_cache_hit_count - hits[1] - hits[2];
 }
 
-// Bytes charged to the cache, for data, index, filter and everything else, which is its own bookkeeping for the most.
+// Bytes charged to the cache, for data, index, filter and everything else.
 void budget_shim_charged(void* database, uint64_t charged[4]) {
-  Cache& cache = *static_cast<Database*>(database)->cache;
-  charged[0] = charged[1] = charged[2] = charged[3] = 0;
-  const auto add = [charged](const Slice&, Cache::ObjectPtr, size_t charge, const Cache::CacheItemHelper* helper) {
-    switch (helper->role) {
-      case CacheEntryRole::kDataBlock:
-        charged[0] += charge;
-        break;
-      case CacheEntryRole::kIndexBlock:
-        charged[1] += charge;
-        break;
-      case CacheEntryRole::kFilterBlock:
-      case CacheEntryRole::kFilterMetaBlock:
-        charged[2] += charge;
-        break;
-      default:
-        break;
-    }
-  };
-  cache.ApplyToAllEntries(add, {});
-  const uint64_t all = cache.GetUsage(), known = charged[0] + charged[1] + charged[2];
-  charged[3] = all > known ? all - known : 0;
+  Charged(*static_cast<Database*>(database)->cache, charged);
 }
 
 }  // extern "C"

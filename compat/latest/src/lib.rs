@@ -10,6 +10,9 @@
 //! | [`location_cells`] | what was aimed at in it |
 //! | [`location_engines`] | both engines in the benchmark of entry locations |
 //! | [`rocks_budget`] | RocksDB's databases under a budget of memory |
+//! | [`object_engines`] | both engines in the load of an object store's metadata |
+//! | [`rocks_objects`] | that store on RocksDB |
+//! | [`rocks_families`] | RocksDB's databases of many column families |
 //! | [`database_bench`] | databases of both engines, in turns |
 //! | [`partita_database`], [`rocks_database`] | the engines in it |
 //! | [`ping_pong`] | who takes turns at random histories |
@@ -30,13 +33,16 @@ pub mod contender;
 pub mod database_bench;
 pub mod location_cells;
 pub mod location_engines;
+pub mod object_engines;
 pub mod partita_database;
 pub mod partita_filters;
 pub mod partita_table;
 pub mod ping_pong;
 pub mod rocks_budget;
 pub mod rocks_database;
+pub mod rocks_families;
 pub mod rocks_filters;
+pub mod rocks_objects;
 pub mod rocks_table;
 pub mod rows;
 pub mod samples;

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::error::Error;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use super::plan::Plan;
 use super::settings::{Contender, Settings};
@@ -21,6 +21,7 @@ pub struct Arguments {
     layouts: Vec<Layout>,
     rate: Option<f64>,
     row_keys: Option<u64>,
+    compacts: bool,
     dir: Option<PathBuf>,
 }
 
@@ -94,6 +95,9 @@ impl Args for Arguments {
                     .value_parser(parse_count)
                     .help("Keys of a row of the report [default: a 25th of all]"),
             )
+            .arg(Arg::new("after-compaction").long("after-compaction").action(ArgAction::SetTrue).help(
+                "In the end, write all tables anew, and tell when lookups find as much in the cache as before",
+            ))
             .arg(
                 Arg::new("dir").long("dir").value_name("DIR").value_parser(value_parser!(PathBuf)).help(
                     "Directory in which stores are kept: a load that was interrupted goes on, and one that is done is \
@@ -128,6 +132,7 @@ impl FromArgMatches for Arguments {
             layouts: values_of(matches, "layout"),
             rate: matches.get_one("rate").copied(),
             row_keys: matches.get_one("row-every").copied(),
+            compacts: matches.get_flag("after-compaction"),
             dir: matches.get_one("dir").cloned(),
         })
     }
@@ -168,6 +173,7 @@ impl Arguments {
             batch_transactions: self.batch,
             keys_per_second: self.rate,
             row_keys: self.row_keys.unwrap_or(self.plan.keys.div_ceil(ROWS)),
+            compacts: self.compacts,
             dir: self.dir.clone(),
         })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use partita_store::Store;
 use serde::{Deserialize, Serialize};
 
+use super::contents::Contents;
 use super::target::Target;
 use crate::layout::Layout;
 use crate::lookups::PerRole;
@@ -32,6 +33,11 @@ pub trait Engines: Sync {
 
     /// Tells whoever looks on what a round took.
     fn tell_round(&self, _: Duration) {}
+
+    /// What is in a store whose load is done, if it is to be compared with that of others.
+    fn contents(&self, _dir: &Path) -> Result<Option<Contents>, String> {
+        Ok(None)
+    }
 }
 
 /// A store that is loaded, and tells what that took.
@@ -43,6 +49,9 @@ pub trait Engine: Target {
     fn store(&self) -> Option<&Store> {
         None
     }
+
+    /// Writes all tables anew, and waits until that is done.
+    fn compact(&mut self) -> Result<(), String>;
 
     /// Writes everything into tables, waits until no compaction is due, and ends all writing.
     fn settle(&mut self) -> Result<(), String>;

@@ -16,8 +16,10 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
+use super::contents::Contents;
 use super::engine::{Engine, Engines, Opening};
 use super::plan::Plan;
+use super::recovery::{self, Recovery};
 use super::row::{Meter, Row};
 use super::target::Driver;
 use crate::json_files::{failed, read_json, write_json};
@@ -37,6 +39,8 @@ pub struct Task {
     pub keys_per_second: Option<f64>,
     /// Keys of a row.
     pub row_keys: u64,
+    /// Whether all tables are compacted in the end, and lookups made before and after.
+    pub compacts: bool,
 }
 
 /// What is loaded. A load that goes on has to be the same.
@@ -65,6 +69,12 @@ pub struct Load {
     pub resumed: u64,
     /// Seconds until everything was in tables and no compaction was due, behind the last row; none while it is under way.
     pub settle_seconds: Option<f64>,
+    /// What a compaction of all tables did to the hit ratio, if there was one.
+    #[serde(default)]
+    pub recovery: Option<Recovery>,
+    /// What is in the store, if it is to be compared.
+    #[serde(default)]
+    pub contents: Option<Contents>,
 }
 
 const STORE: &str = "om.db";
@@ -90,7 +100,7 @@ pub fn perform(task: &Task, engines: &dyn Engines) -> Result<Load, String> {
     progress.set_position(next);
     progress.reset_eta();
     let mut loading = Loading { task, engines, engine, driver, unwritten: 0, progress };
-    let _shown = loading.engine.store().map(|store| engines.show(store));
+    let shown = loading.engine.store().map(|store| engines.show(store));
     let mut pacer = Pacer::new(task.keys_per_second);
     let mut next = next;
     while next < loaded.plan.rounds() {
@@ -100,10 +110,16 @@ pub fn perform(task: &Task, engines: &dyn Engines) -> Result<Load, String> {
         write_json(&home.join(DESCRIPTION), &load)?;
     }
     loading.progress.set_message("keys, compacting");
+    if task.compacts {
+        let Loading { engine, driver, .. } = &mut loading;
+        load.recovery = Some(recovery::measure(&loaded.plan, &mut **engine, driver)?);
+    }
     let begun = Instant::now();
     loading.engine.settle()?;
     load.settle_seconds = Some(begun.elapsed().as_secs_f64());
     loading.progress.finish_and_clear();
+    drop((shown, loading));
+    load.contents = engines.contents(&home.join(STORE))?;
     write_json(&home.join(DESCRIPTION), &load)?;
     Ok(load)
 }
@@ -131,6 +147,8 @@ fn find(loaded: &Loaded, home: &Path) -> Result<Load, String> {
         resident_base_bytes: 0,
         resumed: 0,
         settle_seconds: None,
+        recovery: None,
+        contents: None,
     };
     write_json(&description, &load)?;
     Ok(load)
@@ -234,6 +252,7 @@ mod tests {
             batch_transactions: 20,
             keys_per_second: None,
             row_keys: 100,
+            compacts: true,
         };
         let mut engine = open_partita(&home.path().join(STORE), &opening).unwrap();
         let mut driver = Driver::begin(&task.loaded.plan, &mut *engine).unwrap();
@@ -250,6 +269,8 @@ mod tests {
         assert_eq!((load.resumed, load.rows[0].done.commits), (1, 50));
         let settled = load.settle_seconds.expect("it is done");
         assert!(settled > 0.0);
+        let recovery = load.recovery.expect("it was asked for");
+        assert!(recovery.before > 0.0 && recovery.lookups > 0, "{recovery:?}");
         // One that is done stays so, and another does not take its place.
         assert_eq!(perform(&task, &PartitaAlone).unwrap(), load);
         let mut other = task;

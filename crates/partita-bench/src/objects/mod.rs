@@ -5,6 +5,8 @@
 //! settings.rs      which loads           report.rs   the table      page.rs   charts
 //!   load.rs        one load, begun or taken up again, in a child process
 //!     row.rs       a stretch of it, measured
+//!     recovery.rs  lookups before and after a compaction of everything
+//!     contents.rs  what is in the store in the end, to be compared
 //!     engine.rs    what an engine does to take part, and what it tells     partita_engine.rs   Partita's objects
 //!   plan.rs        what the load is made of
 //!     round.rs     what happens in a round: a function of its number, so that a run can stop and go on anywhere
@@ -34,6 +36,7 @@
 //! ```
 
 mod arguments;
+mod contents;
 mod engine;
 mod load;
 mod names;
@@ -42,6 +45,7 @@ mod page;
 mod partita_engine;
 mod partita_target;
 mod plan;
+mod recovery;
 mod report;
 mod round;
 mod row;
@@ -49,11 +53,13 @@ mod settings;
 mod target;
 
 pub use arguments::Arguments;
+pub use contents::{Contents, Sum};
 pub use engine::{Engine, Engines, Figures, Opening};
 pub use load::{Load, Loaded, Task, perform};
 pub use names::Name;
 pub use partita_engine::{PARTITA, PartitaAlone, open_partita};
 pub use plan::Plan;
+pub use recovery::Recovery;
 pub use report::{LEGEND, Report};
 pub use round::{Listed, Lookup, Round};
 pub use row::Row;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use partita::cache::Role;
-use partita::db::FamilyStats;
+use partita::db::{BottommostLevel, CompactRangeOptions, FamilyStats};
 use partita_store::objects::{ObjectOptions, ObjectStore, ObjectTables};
 use partita_store::{Schema as _, Store, StoreBuilder};
 
@@ -83,6 +83,16 @@ impl Engine for ObjectStore {
 
     fn store(&self) -> Option<&Store> {
         Some(self.tables().store())
+    }
+
+    fn compact(&mut self) -> Result<(), String> {
+        let db = self.tables().store().db();
+        let options = CompactRangeOptions { bottommost_level: BottommostLevel::Rewrite };
+        for family in db.families() {
+            let compacted = db.compact_range_with(&family, None, None, &options);
+            compacted.map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 
     fn settle(&mut self) -> Result<(), String> {

@@ -126,6 +126,9 @@ impl Load {
         if let Some(seconds) = self.settle_seconds {
             found.push(format!("settled: {seconds:.1} s after the last row"));
         }
+        if let Some(recovery) = &self.recovery {
+            found.push(recovery.to_string());
+        }
         if self.resumed > 0 {
             found.push(format!(
                 "interrupted {} times; what was in no row yet is left out",
@@ -282,6 +285,8 @@ mod tests {
             resident_base_bytes: 0,
             resumed: 0,
             settle_seconds: None,
+            recovery: None,
+            contents: None,
         }
     }
 

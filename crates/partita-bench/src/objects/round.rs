@@ -54,6 +54,12 @@ impl Plan {
         Round { allocate, commit, delete, lookups, list, purge: is_due(self.purge_every) }
     }
 
+    /// A lookup when all rounds are done; the plan has keys.
+    pub fn late_lookup(&self, number: u64) -> Lookup {
+        let key = self.random(self.rounds() + number, Salt::Round).below(self.keys);
+        Lookup { key, is_there: !self.is_deleted(key, self.keys - 1) }
+    }
+
     /// Whether a key is one of those that are deleted some time.
     pub fn is_doomed(&self, key: u64) -> bool {
         self.random(key, Salt::Fate).below(100) < self.delete_percent

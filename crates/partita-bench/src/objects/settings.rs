@@ -26,6 +26,9 @@ pub struct Settings {
     pub keys_per_second: Option<f64>,
     /// Keys of a row.
     pub row_keys: u64,
+    /// Whether all tables are compacted in the end, and lookups made before and after.
+    #[serde(default)]
+    pub compacts: bool,
     /// Where loads are kept, and taken up again; nowhere if it is not given.
     pub dir: Option<PathBuf>,
 }
@@ -69,6 +72,7 @@ pub fn run(
             batch_transactions: settings.batch_transactions,
             keys_per_second: settings.keys_per_second,
             row_keys: settings.row_keys,
+            compacts: settings.compacts,
         };
         loads.push(perform(&task)?);
     }

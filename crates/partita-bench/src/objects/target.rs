@@ -190,7 +190,8 @@ impl Driver {
         Ok(())
     }
 
-    fn look_up(
+    /// Makes a lookup, and holds its answer against what it must be.
+    pub(super) fn look_up(
         &mut self,
         lookup: Lookup,
         target: &mut (impl Target + ?Sized),
