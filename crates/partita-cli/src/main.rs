@@ -25,6 +25,8 @@ mod db;
 mod doctor;
 mod escape;
 mod filter_bench;
+#[cfg(test)]
+mod guide;
 mod inputs;
 mod listen;
 mod outcome;
