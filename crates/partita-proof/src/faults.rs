@@ -372,11 +372,13 @@ impl Run {
         }
         let names_it = match kind {
             Kind::Short => false,
-            // A version of footers without a sum may be one that there is not.
+            // A version of footers without a sum may be one that there is not, and the number that ingestion writes into
+            // a file, which no sum covers, one that nobody wrote.
             Kind::FlippedRead | Kind::FlippedWrite => {
                 error.kind() == ErrorKind::Corruption
                     || said.contains("corruption")
                     || said.contains("footer")
+                    || said.contains("and sequence number")
             }
             _ => said.contains("injected"),
         };

@@ -4,6 +4,7 @@ use std::path::Path;
 use super::dropped::DropReason;
 use super::format::{
     BLOCK_BYTES, CHECKED_FROM, FragmentType, HEADER_BYTES, RECYCLABLE_HEADER_BYTES, checksum,
+    is_turned,
 };
 use crate::error::Result;
 use crate::io::SequentialFile;
@@ -106,7 +107,7 @@ impl Blocks {
             if self.at_end {
                 return Ok(match self.rest().len() {
                     0 => Place { offset: self.offset(), bytes: 0, found: Found::End },
-                    left => self.damage(left, DropReason::TruncatedHeader),
+                    left => self.truncated(left, DropReason::TruncatedHeader),
                 });
             }
             // What is left of a whole block is padding.
@@ -171,11 +172,13 @@ impl Blocks {
             return self.take(bytes, found);
         }
         if end > rest.len() {
-            let truncated = self.at_end;
-            let reason = if truncated { DropReason::TruncatedBody } else { DropReason::BadLength };
-            return self.damage(rest.len(), reason);
+            let left = rest.len();
+            return match self.at_end {
+                true => self.truncated(left, DropReason::TruncatedBody),
+                false => self.damage(left, DropReason::BadLength),
+            };
         }
-        if kind == FragmentType::ZERO && len == 0 {
+        if kind == FragmentType::ZERO && len == 0 && stored == 0 {
             return self.take(rest.len(), Found::Zeros);
         }
         let computed = checksum(&rest[CHECKED_FROM..end]);
@@ -212,7 +215,19 @@ impl Blocks {
             false if self.kind == FileKind::Recyclable && matches!(kind.0, 1..=4) => None,
             false => return None,
         };
+        if self.kind == FileKind::Unknown && is_turned(self.rest()) {
+            let found = Found::Damage { reason: DropReason::TurnedHeader, at_end: self.at_end };
+            return Some((left, found));
+        }
         Some((end.min(left), Found::Old { log_number }))
+    }
+
+    /// The file ends within a fragment, or seems to.
+    fn truncated(&mut self, bytes: usize, reason: DropReason) -> Place {
+        match is_turned(self.rest()) {
+            true => self.damage(bytes, DropReason::TurnedHeader),
+            false => self.damage(bytes, reason),
+        }
     }
 
     fn damage(&mut self, bytes: usize, reason: DropReason) -> Place {

@@ -27,6 +27,8 @@ pub enum DropReason {
     TruncatedBody,
     /// A fragment claims to go beyond its block.
     BadLength,
+    /// The file seems to end within a fragment all of which is there, but for a turned bit in its length or its type.
+    TurnedHeader,
     /// The checksum is wrong.
     ChecksumMismatch {
         /// What stands in the header.
@@ -63,6 +65,9 @@ impl fmt::Display for DropReason {
             Self::TruncatedHeader => f.write_str("the file ends within a header"),
             Self::TruncatedBody => f.write_str("the file ends within a record"),
             Self::BadLength => f.write_str("a record goes beyond its block"),
+            Self::TurnedHeader => {
+                f.write_str("a bit is turned in the length or type of a record that is there")
+            }
             Self::ChecksumMismatch { stored, computed } => {
                 f.write_str(ChecksumType::Crc32c.mismatch(*stored, *computed).message())
             }

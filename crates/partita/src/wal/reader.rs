@@ -379,7 +379,9 @@ impl LogReader {
             // What is missing was never written.
             DropReason::TruncatedHeader | DropReason::TruncatedBody => at_end,
             // Behind the end of a recycled log stand the ruins of the one before.
-            DropReason::BadLength | DropReason::ChecksumMismatch { .. } => {
+            DropReason::BadLength
+            | DropReason::TurnedHeader
+            | DropReason::ChecksumMismatch { .. } => {
                 self.blocks.is_recyclable()
                     && self.options.mode == WalRecoveryMode::TolerateCorruptedTailRecords
             }

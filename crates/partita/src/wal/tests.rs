@@ -262,6 +262,38 @@ fn a_log_torn_at_any_byte_gives_the_records_before() {
     }
 }
 
+/// A turned bit is no torn tail: what stands behind it had been written, and its writer been told so.
+#[test]
+fn no_bit_of_a_log_is_turned_unnoticed() {
+    for options in [FRESH, RECYCLABLE] {
+        let records = [40, 3, 0, 200, 9].map(|len| numbered(len, len));
+        let (bytes, ends) = written(&options, &records);
+        for bit in 0..8 * bytes.len() {
+            let mut turned = bytes.clone();
+            turned[bit / 8] ^= 1 << (bit % 8);
+            let before = ends.iter().filter(|&&end| end <= bit / 8).count();
+            for mode in MODES {
+                let read = read(&turned, mode);
+                let what = format!("{options:?} {mode}, bit {bit}: {:?}", read.reasons());
+                match mode {
+                    // It goes on behind, or does not.
+                    WalRecoveryMode::SkipAnyCorruptedRecords => {
+                        assert!(read.records.iter().all(|it| records.contains(it)), "{what}");
+                    }
+                    _ => assert_eq!(read.records, records[..before], "{what}"),
+                }
+                assert!(!read.dropped.is_empty(), "{what}");
+                // Of a recycled file nobody knows where its new life ends.
+                let is_noticed = match mode {
+                    WalRecoveryMode::SkipAnyCorruptedRecords => false,
+                    _ => options.recyclable_as.is_none(),
+                };
+                assert!(!is_noticed || !read.is_clean(), "{what}");
+            }
+        }
+    }
+}
+
 /// Report R07: a log extended with zeros, its last record torn after the first of three fragments.
 #[test]
 fn a_torn_record_before_zeros_is_a_torn_tail() {
