@@ -270,6 +270,12 @@ impl Logs {
         self.older.front().map_or(self.current, |log| log.number)
     }
 
+    /// Those before the current one, from a number on.
+    pub(super) fn older_from(&self, first: FileNumber) -> Vec<FileNumber> {
+        let numbers = self.older.iter().map(|log| log.number);
+        numbers.filter(|number| *number >= first).collect()
+    }
+
     /// Forgets the logs that nothing needs any more, and keeps spares. Returns those to be discarded.
     ///
     /// The manifest must say, durably, that they are not needed: what is written over them is of another log, and a

@@ -126,6 +126,7 @@ impl DbInner {
             .values()
             .filter(|family| !settled.iter().any(|other| other.id() == family.id()));
         let needed = kept.map(|family| family.0.oldest_log_needed()).min().unwrap_or(current);
+        self.sync_kept_logs(needed)?;
         match edits.first_mut() {
             Some(edit) => edit.min_log_number_to_keep = Some(needed),
             None => edits.push(VersionEdit::default()),
@@ -145,5 +146,18 @@ impl DbInner {
         let obsolete = lock(&writer.logs).take_older_than(needed);
         self.remove_logs(&obsolete);
         Ok(())
+    }
+
+    /// Makes durable what was read from logs that go on being needed: a process that was killed had not synced all of it, and a
+    /// sync of what comes now is one of what came before.
+    fn sync_kept_logs(&self, needed: FileNumber) -> Result<()> {
+        let kept = lock(&self.writing()?.logs).older_from(needed);
+        for log in &kept {
+            self.builder.fs.append(&FileName::Log(*log).in_dir(&self.builder.dir))?.sync()?;
+        }
+        match kept.is_empty() {
+            true => Ok(()),
+            false => self.builder.fs.sync_dir(&self.builder.dir),
+        }
     }
 }

@@ -137,6 +137,45 @@ fn what_fits_stays_in_memory_if_that_is_wanted_and_what_does_not_makes_all_go() 
     assert!(db.families().iter().all(|family| family.0.view.load().memtable.is_empty()));
 }
 
+/// A process is killed, which takes nothing that was written; the next one keeps the log, goes on, and the power is cut: what
+/// was synced last was written behind what the log holds.
+#[test]
+fn what_a_kept_log_holds_is_durable_before_what_comes_behind_it() {
+    let synced = WriteOptions { sync: true, ..WriteOptions::default() };
+    let keep = |o: &mut DbOptions| o.avoid_flush_during_recovery = true;
+    let batch = |db: &Db, n: u32| {
+        let mut batch = WriteBatch::new();
+        for name in FAMILIES {
+            batch.put_cf(db.family(name).unwrap().id(), &n.to_be_bytes(), b"v").unwrap();
+        }
+        batch
+    };
+    for syncs_by_itself in [true, false] {
+        let disk = MemoryFileSystem::new();
+        let fs = FaultFileSystem::new(Arc::new(disk.clone()));
+        let db = builder(&fs, 64 << 20, keep).open().unwrap();
+        db.write(batch(&db, 0), &synced).unwrap();
+        for n in 1..20 {
+            db.write(batch(&db, n), &WriteOptions::default()).unwrap();
+        }
+        fs.fail_from(0, IoKind::Other);
+        drop(db);
+        for round in 0..3 {
+            let db = builder(&disk, 64 << 20, keep).open().unwrap();
+            assert_eq!((tables(&disk), batches(&db)), (0, 20 + round));
+            match syncs_by_itself {
+                true => db.write(batch(&db, 20 + round as u32), &synced).unwrap(),
+                false => {
+                    db.write(batch(&db, 20 + round as u32), &WriteOptions::default()).unwrap();
+                    db.flush_wal(true).unwrap();
+                }
+            }
+            let after = disk.after_crash(Unsynced::Lost);
+            assert_eq!(batches(&builder(&after, 64 << 20, keep).open().unwrap()), 21 + round);
+        }
+    }
+}
+
 #[test]
 fn a_cut_while_a_long_log_is_read_changes_nothing() {
     let disk = written(30, 1_000);
