@@ -88,14 +88,7 @@ impl Image {
 /// The plan of the history with this seed: every fourth goes backward.
 pub fn plan(seed: u64, steps: usize) -> Plan {
     let order = if seed % 4 == 3 { Order::Reverse } else { Order::Forward };
-    Plan {
-        order,
-        keys: 60,
-        kills: false,
-        unlogged: false,
-        check_every: 0,
-        ..Plan::everything(steps)
-    }
+    Plan { order, keys: 60, unlogged: false, check_every: 0, ..Plan::everything(steps) }
 }
 
 /// The option sets that the history with this seed goes through.

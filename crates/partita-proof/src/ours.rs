@@ -1,6 +1,7 @@
 //! Partita as the subject of a history.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind as IoKind;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use partita::db::{
     BottommostLevel, ColumnFamily, CompactRangeOptions, Db, DbBuilder, FamilyConfig, FileTransfer,
     ImportOptions, IngestOptions, IterOptions, ReadOptions, Snapshot, WriteOptions,
 };
-use partita::io::{Clock, FileSystem, MemoryFileSystem, Scheduler, Unsynced};
+use partita::io::{Clock, FaultFileSystem, FileSystem, MemoryFileSystem, Scheduler, Unsynced};
 use partita::table::ReadContext;
 use partita::{Error, Result};
 
@@ -69,15 +70,22 @@ impl Place {
 
     /// Opens the database, or creates it.
     pub fn open(&self, options: usize) -> Result<Ours> {
-        let db = Some(self.builder(options).open()?);
+        let life = self.life();
+        let db = Some(self.builder(options).file_system(Arc::new(life.clone())).open()?);
         Ok(Ours {
             place: self.clone(),
+            life,
             db,
             options,
             snapshots: BTreeMap::new(),
             external: 0,
             memory: None,
         })
+    }
+
+    /// The file system for one process, as it were.
+    fn life(&self) -> FaultFileSystem {
+        FaultFileSystem::new(Arc::clone(&self.fs))
     }
 
     /// A directory beside the database.
@@ -91,6 +99,8 @@ impl Place {
 #[derive(Debug)]
 pub struct Ours {
     place: Place,
+    /// The file system until the next kill, behind which nothing that the killed one does gets to the disk.
+    life: FaultFileSystem,
     /// `None` while it is opened again.
     db: Option<Db>,
     options: usize,
@@ -112,7 +122,7 @@ impl Ours {
         self.db().family(slot.name())
     }
 
-    /// Where a kill loses what did not leave the process; without one, a kill is a close without a word.
+    /// Where a kill loses what did not leave the process; without one it loses nothing, and syncs nothing.
     pub fn killed_in(&mut self, memory: MemoryFileSystem) {
         self.memory = Some(memory);
     }
@@ -138,7 +148,9 @@ impl Ours {
         self.options = options;
         // Nobody else holds it, so the lock goes with it.
         self.db = None;
-        self.db = Some(self.place.builder(options).open()?);
+        self.life = self.place.life();
+        let builder = self.place.builder(options).file_system(Arc::new(self.life.clone()));
+        self.db = Some(builder.open()?);
         Ok(())
     }
 
@@ -194,6 +206,7 @@ impl Ours {
         let place = Place { dir: dir.clone(), ..self.place.clone() };
         let db = place.builder(self.options).open_read_only()?;
         let copy = Self {
+            life: place.life(),
             place,
             db: Some(db),
             options: self.options,
@@ -237,6 +250,7 @@ impl Ours {
             self.place.fs = Arc::new(after.clone());
             self.memory = Some(after);
         }
+        self.life.fail_from(0, IoKind::BrokenPipe);
         self.reopen(options)
     }
 
