@@ -96,7 +96,7 @@ impl Args for Arguments {
                     .help("Keys of a row of the report [default: a 25th of all]"),
             )
             .arg(Arg::new("after-compaction").long("after-compaction").action(ArgAction::SetTrue).help(
-                "In the end, write all tables anew, and tell when lookups find as much in the cache as before",
+                "In the end, write all tables anew, and tell when lookups read as little from files as before",
             ))
             .arg(
                 Arg::new("dir").long("dir").value_name("DIR").value_parser(value_parser!(PathBuf)).help(

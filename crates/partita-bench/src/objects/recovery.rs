@@ -1,10 +1,13 @@
-//! How soon reads find their blocks in the cache again, after all tables were written anew.
+//! How soon reads find in the cache what they found there before, after all tables were written anew.
 //!
 //! ```text
-//! lookups, until the cache has what it will have  ──>  hit ratio before
+//! lookups, until the cache has what it will have  ──>  blocks read for each, before
 //! all tables are written anew
-//! lookups, step by step  ──>  until a step's hit ratio is that of before, but for a hundredth
+//! lookups, step by step  ──>  until a step reads as few for each, but for a fiftieth
 //! ```
+//!
+//! Hit ratios of before and after cannot be compared: of one sorted run fewer blocks are asked for, of which one, the data, is
+//! missing as often.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -17,25 +20,25 @@ use super::target::Driver;
 
 /// Lookups of a step.
 const STEP: u64 = 4000;
-/// Steps before the compaction; the second half tells the hit ratio.
+/// Steps before the compaction; the second half tells what is read.
 const STEPS_BEFORE: u64 = 40;
-/// What a step's hit ratio may be lower than before.
-const TOLERANCE: f64 = 0.01;
+/// Blocks that a lookup may read more than before, on average.
+const TOLERANCE: f64 = 0.02;
 /// Nobody looks longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a compaction of all tables did to the hit ratio: of data, index and filter together.
+/// What a compaction of all tables did to reads: blocks of data, index and filter that a lookup takes from files.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// The hit ratio before it, from 0 to 1.
+    /// Blocks read for each lookup before it.
     pub before: f64,
-    /// That of the first lookups behind it.
+    /// The same for the first lookups behind it.
     pub behind: f64,
-    /// That of the last lookups that were made.
+    /// The same for the last lookups that were made.
     pub at_last: f64,
     /// Seconds that the compaction took.
     pub compaction_seconds: f64,
-    /// Seconds from its end until the hit ratio was back; none if it did not come back in a minute.
+    /// Seconds from its end until as few were read as before; none if that was not within a minute.
     pub seconds: Option<f64>,
     /// Lookups behind it.
     pub lookups: u64,
@@ -45,16 +48,14 @@ impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "all tables written anew in {:.1} s: {:.1} % found in the cache before, {:.1} % of the first lookups behind it, ",
-            self.compaction_seconds,
-            100.0 * self.before,
-            100.0 * self.behind
+            "all tables written anew in {:.1} s: {:.3} blocks read for each lookup before, {:.3} at first behind it, ",
+            self.compaction_seconds, self.before, self.behind
         )?;
         match self.seconds {
             Some(seconds) => {
-                write!(f, "as much as before within {seconds:.1} s and {} lookups", self.lookups)
+                write!(f, "as few as before within {seconds:.1} s and {} lookups", self.lookups)
             }
-            None => write!(f, "{:.1} % after a minute", 100.0 * self.at_last),
+            None => write!(f, "{:.3} after a minute", self.at_last),
         }
     }
 }
@@ -74,11 +75,11 @@ pub(super) fn measure(
     let (ended, first) = (Instant::now(), lookups.made);
     let behind = lookups.make(engine, STEP)?;
     let (mut at_last, mut took) = (behind, ended.elapsed());
-    while at_last < before - TOLERANCE && took < PATIENCE {
+    while at_last > before + TOLERANCE && took < PATIENCE {
         at_last = lookups.make(engine, STEP)?;
         took = ended.elapsed();
     }
-    let seconds = (at_last >= before - TOLERANCE).then_some(took.as_secs_f64());
+    let seconds = (at_last <= before + TOLERANCE).then_some(took.as_secs_f64());
     let lookups = lookups.made - first;
     Ok(Recovery { before, behind, at_last, compaction_seconds, seconds, lookups })
 }
@@ -90,16 +91,14 @@ struct Lookups<'a> {
 }
 
 impl Lookups<'_> {
-    /// Makes so many, and returns their hit ratio; 1 where no block was asked for.
+    /// Makes so many, and returns how many blocks were read for each.
     fn make(&mut self, engine: &mut dyn Engine, count: u64) -> Result<f64, String> {
         let before = engine.figures();
         for _ in 0..count {
             self.driver.look_up(self.plan.late_lookup(self.made), engine)?;
             self.made += 1;
         }
-        let now = engine.figures();
-        let hits = (now.hits - before.hits).total() as f64;
-        let reads = (now.reads - before.reads).total() as f64;
-        Ok(if hits + reads > 0.0 { hits / (hits + reads) } else { 1.0 })
+        let reads = engine.figures().reads - before.reads;
+        Ok(reads.total() as f64 / count as f64)
     }
 }

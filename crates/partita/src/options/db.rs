@@ -16,8 +16,7 @@ const fn no(why: &'static str) -> Effect {
     Effect::NoEffect(why)
 }
 
-const NO_LOG: Effect =
-    no("there is no LOG file: what happens is told to listeners and counted in statistics");
+const NO_LOG: Effect = no("there is no LOG file: what happens is counted in statistics");
 const BUFFERED: Effect = no("files are read and written by calls, not through maps");
 const WRITERS: Effect = no("there is one way to write, group commit, and it does not spin");
 const CACHE: Effect = no("there is one cache, the caller's, and open tables are kept in it");
@@ -27,7 +26,8 @@ const STATISTICS: Effect = no("statistics are asked for, and not kept over time"
 const AT_OPEN: Effect = no("opening a database does not touch its tables");
 const ONE_SYNC: Effect = no("a table is handed to the device once, when it is whole");
 const KERNEL: Effect = no("the operating system is left its own judgement");
-const OBJECT: Effect = Effect::RuntimeObject("the caller hands it to the builder");
+const OBJECT: Effect =
+    Effect::RuntimeObject("there are no listeners: what happens is counted in statistics");
 
 options! {
     /// Options of a database: RocksDB's `DBOptions`.

@@ -91,10 +91,15 @@ const fn old(name: &'static str) -> Ignored {
     Ignored { name, why: "RocksDB itself no longer knows a meaning" }
 }
 
-/// An object that RocksDB makes from text; here the caller hands it over.
-const fn object(name: &'static str) -> Ignored {
-    Ignored { name, why: "an object of the running program, which the caller hands to the builder" }
+/// An object that RocksDB makes from text.
+///
+/// * `why`: what there is here in its place.
+const fn object(name: &'static str, why: &'static str) -> Ignored {
+    Ignored { name, why }
 }
+
+const NO_BLOBS: &str = "an object of the running program; blob files are not supported";
+const NO_RATE_LIMIT: &str = "an object of the running program; there is no limit on rates here";
 
 const DB: &[Ignored] = &[
     old("allow_os_buffer"),
@@ -110,10 +115,13 @@ const DB: &[Ignored] = &[
     old("seq_per_batch"),
     old("skip_log_error_on_recovery"),
     old("use_direct_writes"),
-    object("env"),
-    object("rate_limiter"),
-    object("rate_limiter_bytes_per_sec"),
-    object("statistics"),
+    object(
+        "env",
+        "an object of the running program; the caller may hand a file system to the builder",
+    ),
+    object("rate_limiter", NO_RATE_LIMIT),
+    object("rate_limiter_bytes_per_sec", NO_RATE_LIMIT),
+    object("statistics", "an object of the running program; statistics are always kept here"),
 ];
 
 const COLUMN_FAMILY: &[Ignored] = &[
@@ -133,8 +141,8 @@ const COLUMN_FAMILY: &[Ignored] = &[
     old("soft_rate_limit"),
     old("source_compaction_factor"),
     old("verify_checksums_in_compaction"),
-    object("blob_cache"),
-    object("blob_direct_write_partition_strategy"),
+    object("blob_cache", NO_BLOBS),
+    object("blob_direct_write_partition_strategy", NO_BLOBS),
 ];
 
 const TABLE: &[Ignored] = &[
