@@ -1,5 +1,6 @@
 //! RocksDB beside Partita in the load of an object store's metadata.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use partita::cache::Cache;
 use partita::db::{Db, DbBuilder, IterOptions, ReadOptions};
 use partita_bench::layout::Layout;
 use partita_bench::objects::{
-    Contender, Contents, Engine, Engines, Load, Opening, PARTITA, Report, open_partita,
+    Contender, Contents, Engine, Engines, Load, Opening, PARTITA, Report, Sum, open_partita,
 };
 
 use crate::rocks_families::{Families, FamiliesOptions, Metadata};
@@ -125,11 +126,11 @@ pub fn contents_by_rocks(dir: &Path) -> Result<Contents, String> {
 pub fn difference(one: &Contents, other: &Contents) -> String {
     let mut text = String::new();
     let names = one.tables.keys().chain(other.tables.keys());
-    let names: std::collections::BTreeSet<&String> = names.collect();
+    let names: BTreeSet<&String> = names.collect();
     for name in names {
         let (one, other) = (one.tables.get(name), other.tables.get(name));
         if one != other {
-            let rows = |sum: Option<&partita_bench::objects::Sum>| sum.map_or(0, |sum| sum.rows);
+            let rows = |sum: Option<&Sum>| sum.map_or(0, |sum| sum.rows);
             let _ = write!(text, "{name} differs, of {} and {} rows; ", rows(one), rows(other));
         }
     }
@@ -156,8 +157,10 @@ pub fn agreed(report: &Report) -> Result<(), String> {
     Ok(())
 }
 
-/// Columns of the comparison.
-const COLUMNS: [(&str, fn(&Load) -> Option<f64>, usize); 8] = [
+/// A column of the comparison: its title, its value, and how many decimals it has.
+type Column = (&'static str, fn(&Load) -> Option<f64>, usize);
+
+const COLUMNS: [Column; 8] = [
     ("keys/s", |load| Some(load.rate()), 0),
     ("last tenth", |load| Some(load.first_and_last_rate()?.1), 0),
     ("last/second", |load| load.first_and_last_rate().map(|(first, last)| last / first), 2),
@@ -189,11 +192,8 @@ pub fn overview(report: &Report) -> String {
     for load in &report.loads {
         let _ = write!(text, "{:<20}", load.loaded.name);
         for (_, value, decimals) in COLUMNS {
-            match value(load) {
-                Some(value) => write!(text, " {value:>11.decimals$}"),
-                None => write!(text, " {:>11}", "-"),
-            }
-            .ok();
+            let value = value(load).map_or("-".to_owned(), |value| format!("{value:.decimals$}"));
+            let _ = write!(text, " {value:>11}");
         }
         let first = &report.loads[0];
         let last = |load: &Load| load.first_and_last_rate().map(|(_, last)| last);

@@ -64,6 +64,9 @@ pub struct RocksObjects {
     buckets: HashMap<(String, String), BucketInfo>,
 }
 
+/// A key and its row.
+type Entry = (Vec<u8>, Vec<u8>);
+
 impl RocksObjects {
     /// Opens a store, and makes it if it is not there.
     pub fn open(dir: &Path, options: FamiliesOptions) -> Result<Self, String> {
@@ -94,7 +97,7 @@ impl RocksObjects {
         Ok(opened)
     }
 
-    fn rows(&self, family: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>, String> {
+    fn rows(&self, family: usize) -> Result<Vec<Entry>, String> {
         let mut rows = Vec::new();
         self.families.walk(family, b"", true, &mut |key, value| {
             rows.push((key.to_vec(), value.to_vec()));
