@@ -52,7 +52,7 @@ impl TableReader {
         let mut blocks: Vec<BlockInfo> = named.collect();
         blocks.push(BlockInfo { role: BlockRole::Metaindex, handle: self.footer.metaindex });
         let role = role_of(metaindex::INDEX, self.two_level_index);
-        blocks.push(BlockInfo { role, handle: self.index_handle });
+        blocks.push(BlockInfo { role, handle: self.index_place.handle() });
         let role = BlockRole::FilterPartition;
         let partitions = self.filter.partitions(self.filter_source(), ctx)?;
         blocks.extend(partitions.iter().map(|&handle| BlockInfo { role, handle }));

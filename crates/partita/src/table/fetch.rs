@@ -81,6 +81,10 @@ impl BlockFetcher {
         self.cache = Some(cache);
     }
 
+    pub(super) fn file(&self) -> &dyn RandomAccessFile {
+        &*self.file
+    }
+
     pub(super) fn path(&self) -> &Path {
         self.file.path()
     }

@@ -26,6 +26,7 @@ mod footer;
 mod hand_over;
 mod handle;
 mod index;
+mod index_place;
 mod iter;
 pub(crate) mod known_floors;
 mod lazy;

@@ -8,6 +8,7 @@ use super::budget::TableBudget;
 use super::fetch::BlockFetcher;
 use super::filter_reader::{FilterDamage, TableFilter};
 use super::filter_use::{FilterHabit, FilterUse};
+use super::index_place::IndexPlace;
 use super::known_floors::KnownFloors;
 use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
@@ -117,7 +118,7 @@ impl TableReader {
         let order = key_order(&properties, &options.comparators).map_err(of_properties)?;
         let index_type = index_type(&properties)?;
         let index_format = index_format(&properties, index_type);
-        let index_handle = index_handle(&footer, &metaindex)?;
+        let index_place = IndexPlace::new(&footer, &metaindex)?;
         let filter = filter_of(&metaindex, &properties, &order, options);
         let budget = TableBudget::new(
             options.cache.clone(),
@@ -134,7 +135,7 @@ impl TableReader {
             metaindex,
             properties,
             order,
-            index_handle,
+            index_place,
             two_level_index: index_type == IndexType::TwoLevel,
             index_format,
             data_blocks: budget.data_blocks(),
@@ -268,13 +269,6 @@ pub(super) fn index_format(properties: &TableProperties, index_type: IndexType) 
         delta_values: properties.index_value_is_delta_encoded.unwrap_or(false),
         first_keys: index_type == IndexType::BinarySearchWithFirstKey,
     }
-}
-
-pub(super) fn index_handle(footer: &Footer, metaindex: &Metaindex) -> Result<BlockHandle> {
-    footer
-        .index
-        .or_else(|| metaindex.get(metaindex::INDEX))
-        .ok_or_else(|| Error::corruption("no index block is listed").in_part("metaindex block"))
 }
 
 /// What filter there is, and what may be asked of it. Nothing of it is read.

@@ -22,6 +22,7 @@ use super::fetch::BlockFetcher;
 use super::filter_reader::{FilterSource, TableFilter};
 use super::filter_use::{FilterHabit, FilterUse, MissCosts, Sample};
 use super::index::{IndexCursor, IndexPieces, IndexSource};
+use super::index_place::IndexPlace;
 use super::known_floors::KnownFloors;
 use super::lazy::Lazy;
 use super::metaindex::{self, Metaindex};
@@ -46,7 +47,7 @@ pub struct TableReader {
     pub(super) metaindex: Metaindex,
     pub(super) properties: TableProperties,
     pub(super) order: KeyOrder,
-    pub(super) index_handle: BlockHandle,
+    pub(super) index_place: IndexPlace,
     pub(super) two_level_index: bool,
     pub(super) index_format: IndexFormat,
     pub(super) budget: TableBudget,
@@ -563,7 +564,14 @@ impl TableReader {
     fn index_pinned(&self, pin: &mut Pin, ctx: &mut ReadContext) -> Result<&IndexPieces> {
         self.index.get_or_load(|| {
             pin.leave();
-            IndexPieces::read(self.index_source(), ctx)
+            match IndexPieces::read(self.index_source(), ctx) {
+                Err(error)
+                    if error.is_corruption() && self.index_place.look_again(&self.fetcher) =>
+                {
+                    IndexPieces::read(self.index_source(), ctx)
+                }
+                read => read,
+            }
         })
     }
 
@@ -573,7 +581,7 @@ impl TableReader {
             budget: &self.budget,
             order: &self.order,
             format: self.index_format,
-            block: self.index_handle,
+            block: self.index_place.handle(),
             two_level: self.two_level_index,
         }
     }

@@ -119,7 +119,7 @@ impl Walk<'_> {
     }
 
     fn index(&mut self) -> Result<()> {
-        let (handle, format) = (self.reader.index_handle, self.reader.index_format);
+        let (handle, format) = (self.reader.index_place.handle(), self.reader.index_format);
         let role = match self.reader.two_level_index {
             true => BlockRole::IndexTopLevel,
             false => BlockRole::Index,

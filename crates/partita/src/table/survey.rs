@@ -16,10 +16,9 @@ use std::sync::Arc;
 use super::block::{BlockCursor, DataBlock, IndexBlock, IndexFormat};
 use super::extents::Extents;
 use super::fetch::BlockFetcher;
+use super::index_place::IndexPlace;
 use super::metaindex::{self, Metaindex};
-use super::open::{
-    index_format, index_handle, index_type, read_footer, read_metaindex, read_properties,
-};
+use super::open::{index_format, index_type, read_footer, read_metaindex, read_properties};
 use super::{BLOCK_TRAILER_LEN, BlockHandle, BlockRole, Footer, ReadContext, TableProperties};
 use crate::error::{Error, Result};
 use crate::filter::{FilterKind, FilterMeta};
@@ -98,7 +97,7 @@ impl TableSurvey {
         let properties = read_properties(&fetcher, &metaindex, ctx)?;
         fetcher.set_dictionary(metaindex.get(metaindex::COMPRESSION_DICTIONARY));
         let index_type = index_type(&properties)?;
-        let index_handle = index_handle(&footer, &metaindex)?;
+        let index_handle = IndexPlace::new(&footer, &metaindex)?.handle();
         Ok(Self { file, fetcher, footer, metaindex, properties, index_type, index_handle })
     }
 

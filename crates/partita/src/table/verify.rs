@@ -9,10 +9,9 @@ use super::block::{BlockCursor, DataBlock, IndexBlock, IndexFormat};
 use super::blocks::BlockInfo;
 use super::extents::Extents;
 use super::fetch::BlockFetcher;
+use super::index_place::IndexPlace;
 use super::metaindex::{self, Metaindex, role_of};
-use super::open::{
-    index_format, index_handle, index_type, read_footer, read_metaindex, read_properties,
-};
+use super::open::{index_format, index_type, read_footer, read_metaindex, read_properties};
 use super::role::PerRole;
 use super::verify_entries::{EntryChecker, EntryCounts, IndexEntry};
 use super::{
@@ -156,7 +155,9 @@ impl Walk<'_> {
         for (name, handle) in metaindex.iter() {
             self.meta_block(name, handle, two_level, format);
         }
-        let index = index_handle(&self.footer, &metaindex).map_err(|error| self.note(error)).ok();
+        let index =
+            IndexPlace::new(&self.footer, &metaindex).map_err(|error| self.note(error)).ok();
+        let index = index.map(|place| place.handle());
         match (index, format) {
             (Some(handle), Some(format)) => {
                 self.index(handle, two_level, format, properties.as_ref());

@@ -1,7 +1,10 @@
 //! What opening a table reads, and what is put off until it is used.
 
 use std::fs;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use partita::io::{DiskFile, MemoryFile, RandomAccessFile};
 use partita::key::SeqNo;
@@ -10,6 +13,11 @@ use partita::{ErrorKind, Result};
 use partita_testkit::golden;
 
 use crate::support::Watched;
+
+/// Bytes of a footer from format version 1 on.
+const FOOTER_LEN: u64 = 53;
+/// Those of them that are the version.
+const VERSION: Range<u64> = 41..45;
 
 fn open<F: RandomAccessFile + 'static>(file: &Arc<Watched<F>>) -> Result<TableReader> {
     let file: Arc<dyn RandomAccessFile> = Arc::<Watched<F>>::clone(file);
@@ -77,5 +85,71 @@ fn damage_to_what_is_read_later_is_an_error_that_names_it_each_time() {
             assert_eq!(error.part(), Some(role.as_str()));
             assert_eq!(error.offset(), Some(block.handle.offset));
         }
+    }
+}
+
+/// A file of which one bit is turned on its way, in the first read alone.
+#[derive(Debug)]
+struct TurnedOnce {
+    file: MemoryFile,
+    bit: u64,
+    is_due: AtomicBool,
+}
+
+impl RandomAccessFile for TurnedOnce {
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(offset, buf)?;
+        if self.is_due.swap(false, Ordering::Relaxed) {
+            buf[(self.bit / 8 - offset) as usize] ^= 1 << (self.bit % 8);
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+/// Before format version 6 no checksum covers the footer.
+#[test]
+fn a_bit_of_a_footer_that_was_turned_once_does_not_stay() {
+    for name in ["locations-partitioned", "locations-full-filter"] {
+        let bytes = fs::read(&golden::get(name).sst_paths()[0]).unwrap();
+        let offset = |table: &TableReader| {
+            table.approximate_offset_of(&[0x7f; 16], &mut ReadContext::default())
+        };
+        let sound = open(&Watched::new(MemoryFile::new("x.sst", bytes.clone()))).unwrap();
+        assert!(sound.footer().format_version < 6, "{name}");
+        let (expected, len) = (offset(&sound).unwrap(), bytes.len() as u64);
+        let mut opened = 0;
+        for bit in (len - FOOTER_LEN) * 8..len * 8 {
+            let file = TurnedOnce {
+                file: MemoryFile::new("x.sst", bytes.clone()),
+                bit,
+                is_due: AtomicBool::new(true),
+            };
+            let file = Watched::new(file);
+            // What shows at once is an error; the next one who opens the file reads it again.
+            if let Ok(table) = open(&file) {
+                match offset(&table) {
+                    Ok(found) => assert_eq!(found, expected, "{name}, bit {bit}"),
+                    // Blocks make no sense to another version; it stays until the table is opened again.
+                    Err(error) => {
+                        assert!(
+                            VERSION.contains(&(FOOTER_LEN - (len - bit / 8))),
+                            "{name}, bit {bit}"
+                        );
+                        assert!(error.is_corruption(), "{name}, bit {bit}: {error}");
+                    }
+                }
+                opened += 1;
+            }
+            assert_eq!(offset(&open(&file).unwrap()).unwrap(), expected, "{name}, bit {bit}");
+        }
+        assert!(opened > 20, "{name}: {opened}");
     }
 }
